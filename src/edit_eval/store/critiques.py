@@ -144,8 +144,8 @@ class Critiques:
         ended = replace(self._matrix.new_edit(edit), status=status, reason=reason)
         before = None if (number := self.before(edit)) is None else self._matrix.edits[number]
         if status is Status.SKIPPED and before is not None and before.status is OK:
-            kept_in, own = before.made_in or before.edit_model, {"key": ended.key, "edit_model": ended.edit_model}
-            ended = replace(before, **own, reason=reason, seconds=0.0, made_in=kept_in)
+            kept = replace(before, reason=reason, seconds=0.0, made_in=before.made_in or before.edit_model)
+            ended = replace(kept, key=ended.key, edit_model=ended.edit_model)
         if mine != ended:
             self._matrix.set_edit(edit, ended)
         return [edit, *(ended for dependent in self.behind(edit) for ended in self.tell(dependent))]

@@ -200,21 +200,15 @@ class Matrix:
 
     # -- cells --
 
-    def address(self, cell: int) -> tuple[str, str, int, str, int, str, int, str]:
+    def address(self, cell: int, *, made: bool = False) -> tuple[str, str, int, str, int, str, int, str]:
         """Returns a cell's place by name: sample, edit model, edit seed, judge, repeat, question, reading, and for a
-        battle the other edit model."""
+        battle the other edit model; with `made`, of a kept edit that of the edit which it is."""
         judgement, reading, question = self.cells.cell(cell)
         number, judge, repeat = self.cells.parts(judgement)
         name = self.cells.asked(judgement)[question].question.name
-        edit_model, other = self.names_of(number)
+        edit_model, other = self.made_in(number) if made else self.names_of(number)
         seed = self.cells.edit_seed(number)
         return self.sample_of(number).id, edit_model, seed, self.judges[judge].name, repeat, name, reading, other
-
-    def address_made(self, cell: int) -> tuple[str, str, int, str, int, str, int, str]:
-        """Returns the same, about kept edits as about those that they are."""
-        sample, _, *rest, _ = self.address(cell)
-        edit_model, other = self.made_in(self.about(cell))
-        return sample, edit_model, *rest, other
 
     def judge_of(self, cell: int) -> AskedJudge:
         """Returns the judge of a cell."""
@@ -280,7 +274,7 @@ class Matrix:
         edit, judge, repeat = self.cells.parts(judgement)
         model = self.judges[judge].model
         if self.judges[judge].replays:
-            sample, edit_model, edit_seed, _, repeat, question, reading, other = self.address_made(cell)
+            sample, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell, made=True)
             about_two = (other,) if other else ()
             return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading, *about_two))
         asked = self.cells.asked(judgement)[number]
@@ -297,7 +291,7 @@ class Matrix:
         reads = ADDRESS if judge.replays else judge.reads
         if not reads:
             return {}
-        sample_id, edit_model, edit_seed, _, repeat, question, reading, other = self.address_made(cell)
+        sample_id, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell, made=True)
         sample = self.sample_of(self.cells.parts(self.cells.judgement_of(cell))[0])
         known: dict[str, str | int] = {
             "instruction": sample.instruction,

@@ -197,7 +197,7 @@ class _ByAddress(Answers):
     """The answers of a run that was made when each cell was asked for itself: those to its address, or else any."""
 
     def __init__(self, matrix: Matrix) -> None:
-        super().__init__(matrix.address_made)
+        super().__init__(lambda cell: matrix.address(cell, made=True))
         self._any: dict[Hashable, Lookup] = {}
 
     def put(self, lookup: Lookup, ask: int, reply: Reply) -> None:
