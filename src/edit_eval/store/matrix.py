@@ -314,12 +314,14 @@ class Matrix:
         """Returns the cell that asks of an edit what this one asks of it where it is kept; None of other questions."""
         if not self.critiques.any or not self.can_be_asked(cell):
             return None
-        about = self.about(cell)
-        if not any(self.edits[edit].made_in for edit in self.shown_edits(about)):
+        made = self._made(cell)
+        if made == {*self.cells.edits_of(self.about(cell))}:
             return None
-        alike, sample = self.answers.cells(self.lookup(cell)), self.cells.sample(about)
-        first = next(number for number in alike if self.cells.sample(self.about(number)) == sample)
+        first = next(number for number in self.answers.cells(self.lookup(cell)) if self._made(number) == made)
         return None if first == cell else first
+
+    def _made(self, cell: int) -> set[int]:
+        return {*map(self.critiques.made_as, self.cells.edits_of(self.about(cell)))}
 
     def reading(self, cell: int) -> Reading:
         """Returns what a cell's replies so far amount to. Its edit must exist."""
@@ -467,7 +469,7 @@ class Matrix:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
         said, elsewhere = [self.replies(cell) for cell in cells], self.answers.free
         paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in elsewhere]
-        is_asked = made == names or any(self._keys[cell] and cell not in elsewhere for cell in cells)
+        is_asked = made == names or any(self._keys[cell] and self.asked_before(cell) is None for cell in cells)
         replies = paid[0] if len(paid) == 1 else [reply for of_cell in paid for reply in of_cell]
         if len(replies) == 1:
             seconds, tokens = replies[0].seconds, replies[0].tokens
