@@ -1,9 +1,9 @@
 """The table of judgements: all that came of a run. Whoever reads a run queries it, and opens nothing else of the store.
 
 A row is a `records.Judgement`: a subject, a judge, a repeat. Its `kind` is what was judged; a row that is `made_in`
-another column refers to the row there, and was `asked` 0 times; whether coverage and means count it is `counts`. What
-is no subject has no row: a battle of an edit with itself, a battle of a round that was not begun, a sample that passes
-no filter. Edits hang on it, which are there without a judge, too.
+another column has the replies of the row there; whether coverage and means count it is `counts`. What is no subject
+has no row: a battle of an edit with itself, a battle of a round that was not begun, a sample that passes no filter.
+Edits hang on it, which are there without a judge, too.
 
 `open_table` reads a run whole; a `LiveTable` is one that is still being written, and goes on from where it was.
 """
