@@ -340,12 +340,8 @@ OF_JUDGES: dict[str, Case] = {
             T("vote export run"),
             T("vote export run votes.csv --votes"),
             T("agreement run --people votes.csv"),
-            T("vote page run page.html --pairs 4 --size 64"),
-            T("vote page run page.html"),
-            T("vote import run people.csv"),
             T("report run"),
             R("run", page=True),
-            D("the raters' page", page("page.html")),
         ],
     ),
     "audit": Case(

@@ -17,7 +17,7 @@ TESTS = HERE.parent
 
 VERBS = """
 init completion demo run doctor plan report compare gate status view export push gc agreement reanalyse audit
-list describe fetch config config/show vote vote/export vote/page vote/import env env/create
+list describe fetch config config/show vote vote/export env env/create
 """
 TYPES = """
 five_dimensions gedit imgedit kris ladder magicbrush msebench omnicontext picabench risebench scenes structeditbench
@@ -130,7 +130,6 @@ describe notes.txt
 audit good.yaml --scenes 0
 audit good.yaml --people people.csv
 votes photos
-vote page photos page.html
 gc nowhere
 gc --run photos
 push photos me/x --dry-run

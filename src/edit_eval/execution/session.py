@@ -342,7 +342,12 @@ class Session:
             recorder.submitted_before |= timeline.submitted if timeline else {}
             for sentence in submitted_words(recorder.submitted_before, matrix.edits):
                 spectator.note(sentence)
-            purse = Purse(prices, execution.max_cost, before, recorder.event, spectator.note)
+            identities = matrix.experiment.identities
+
+            def bill(event: str, *, model: str, **of: Any) -> None:
+                recorder.event(event, model=model, identity=identities.get(model, ""), **of)
+
+            purse = Purse(prices, execution.max_cost, before, bill, spectator.note)
             engine = Engine(
                 self._driver,
                 policy,

@@ -46,8 +46,6 @@ from edit_eval.statistics.verdict import Known, Verdict, known_of
 
 SCHEMA = 3
 
-Bounds = Mapping[Item, tuple[float, float]]
-"""For each edit the worst and the best possible score."""
 _STATUSES = tuple(Status)
 _PLACES = {status: place for place, status in enumerate(_STATUSES)}
 _OK = _PLACES[Status.OK]
@@ -317,18 +315,15 @@ def _benchmark(results: Results) -> _Benchmark:
     return _Benchmark({sample.id: numbers.get(sample.cluster, -1) for sample in results.samples}, groups)
 
 
-def entries_of(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[Result]:
-    """Returns the entry of every (edit model, judge): `results` of the summary.
-
-    `bounds` are the worst and the best possible score of each edit, where they are not the ends of the scale.
-    """
+def entries_of(results: Results, min_coverage: float) -> list[Result]:
+    """Returns the entry of every (edit model, judge): `results` of the summary."""
     judgements: dict[tuple[str, str], list[Judgement]] = {
         (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
     }
     for judgement in results.judgements:
         judgements[judgement.edit_model, judgement.judge].append(judgement)
     benchmark = _benchmark(results)
-    return [_entry(results, pair, of_pair, benchmark, min_coverage, bounds) for pair, of_pair in judgements.items()]
+    return [_entry(results, pair, of_pair, benchmark, min_coverage) for pair, of_pair in judgements.items()]
 
 
 def _entry(
@@ -337,7 +332,6 @@ def _entry(
     judgements: Sequence[Judgement],
     benchmark: _Benchmark,
     min_coverage: float,
-    bounds: Bounds | None,
 ) -> Result:
     edit_model, judge = pair
     scoring = results.scoring[judge]
@@ -351,7 +345,7 @@ def _entry(
         scores={
             name: _score(table, benchmark, spread_of(judgements, name), name in scoring.parts)
             for name, scale in scoring.scales.items()
-            if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
+            if (table := _table(judgements, name, scale, benchmark)).samples or name == scoring.headline
         },
         published={name: _published(value) for name, value in results.published.get(pair, {}).items()},
         certificate=results.certificates.get(judge),
@@ -376,7 +370,7 @@ def _controls(results: Results) -> RunControls:
             kinds = {}
             for kind in beside:
                 of_kind = [control for control in controls_of(results, judge, series.score) if kind_of(control) == kind]
-                table = _table(of_kind, series.score, scale, benchmark, None)
+                table = _table(of_kind, series.score, scale, benchmark)
                 kinds[kind] = ControlNumbers(**asdict(_numbers(table, _every(table))), beside_edits=beside[kind])
             judges[judge] = JudgeControls(score=series.score, last=put_last(beside), kinds=kinds)
     samples = results.resolved.get(
@@ -424,16 +418,11 @@ class _Table:
     """Of each sample the number of its category, in the benchmark's order."""
 
 
-def _table(
-    judgements: Sequence[Judgement], name: str, scale: Scale, benchmark: _Benchmark, bounds: Bounds | None
-) -> _Table:
+def _table(judgements: Sequence[Judgement], name: str, scale: Scale, benchmark: _Benchmark) -> _Table:
     places = {category: place for place, category in enumerate(benchmark.groups["categories"])}
     outcomes = [(judgement, outcome[0]) for judgement in judgements if (outcome := judgement.outcome(name)) is not None]
     scores = np.array([judgement.scores.get(name, math.nan) for judgement, _ in outcomes], dtype=np.float64)
     worst, best = (np.where(np.isnan(scores), end, scores) for end in ends(scale))
-    if bounds is not None:
-        of_edits = [bounds[Item.of(judgement)] for judgement, _ in outcomes]
-        worst, best = np.array(of_edits, dtype=np.float64).reshape(-1, 2).T
     numbers: dict[str, int] = {}
     of_sample = np.array(
         [numbers.setdefault(judgement.sample_id, len(numbers)) for judgement, _ in outcomes], dtype=np.int64

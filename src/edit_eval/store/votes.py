@@ -1,38 +1,28 @@
 """Votes of people on the edits of a run, in journals of their own; they enter no score.
 
 votes/0001.jsonl          one line per vote; each process that collects votes writes its own segment
-votes/pages/0001.jsonl    one line per pair on a raters' page; the page itself does not reveal who made which edit
-
-The file saved by a raters' page has the same kind of lines: a head with page and rater, then one line per vote.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import read_bytes
 from edit_eval.files.new import refuse_existing, write_rows, written_whole
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.votes import CHOICES, Vote, ratings_of
-from edit_eval.store.journal import Damage, Segment, read, segments, unseal
+from edit_eval.store.journal import Damage, Segment, read, segments
 from edit_eval.text import Text
 
 VOTES = "votes"
-PAGES = "votes/pages"
 MOST_WEIGHT = 1e3
-MOST_BYTES = 16 << 20
-"""Most bytes of a file saved by a raters' page."""
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,60}")
 
 
@@ -65,44 +55,6 @@ class VoteLine(msgspec.Struct):
     """Seconds since 1970."""
 
 
-class AskedPair(msgspec.Struct):
-    """A pair that raters are asked about."""
-
-    ticket: str
-    page: str
-    """The raters' page it is on."""
-    sample: str
-    edit_seed: int
-    left: str
-    right: str
-    left_key: str
-    right_key: str
-    weight: float
-    how: str
-
-    def answered(self, rater: str, choice: str, seconds: float, at: float) -> VoteLine:
-        """Returns the vote on this pair."""
-        pair = {field: getattr(self, field) for field in self.__struct_fields__ if field != "page"}
-        return VoteLine(**pair, rater=rater, choice=choice, seconds=round(seconds, 2), at=round(at, 3))
-
-
-class FileHead(msgspec.Struct):
-    """First line of a file saved by a raters' page."""
-
-    page: str
-    rater: str
-    votes: int
-
-
-class FileVote(msgspec.Struct):
-    """Any other line of such a file."""
-
-    ticket: str
-    choice: str
-    seconds: float
-    at: float
-
-
 @dataclass(frozen=True)
 class Votes:
     """All votes on the edits of a run that count."""
@@ -112,11 +64,6 @@ class Votes:
     outdated: int
     """Number of votes on edits that no longer exist."""
     damage: Damage
-
-    @property
-    def tickets(self) -> frozenset[str]:
-        """Tickets of all votes."""
-        return frozenset(line.ticket for line in self.lines)
 
     def counted(self, samples: Iterable[Sample]) -> list[Vote]:
         """Converts the votes to those that statistics take."""
@@ -158,75 +105,6 @@ def _last(run: Path, damage: Damage) -> dict[tuple[str, str], VoteLine]:
     return last
 
 
-def read_asked(run: Path) -> list[AskedPair]:
-    """Reads the pairs of all raters' pages written for a run."""
-    return list(read(run / PAGES, Damage()).of(AskedPair))
-
-
-def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
-    """Imports votes saved by raters' pages; returns how many are `new`, `changed`, and known `already`.
-
-    A vote that is new to the run replaces the rater's earlier one. Clocks may be wrong, and only decide the order of
-    files imported together. All files are read before anything is written. Raises `ConfigurationError` for a file that
-    is damaged or from another run's page, and if the journal cannot be written.
-    """
-    asked = {line.ticket: line for line in read_asked(run)}
-    together = [saved_votes(file, asked) for file in files]
-    lines = chain(*sorted(together, key=lambda votes: max((vote.at for vote in votes), default=0.0)))
-    known = _last(run, Damage())
-    ever = {_said(line) for line in read(run / VOTES, Damage()).of(VoteLine)}  # including replaced votes
-    counts = {"new": 0, "changed": 0, "already": 0}
-    ballot = Ballot(run)
-    try:
-        for line in lines:
-            place = line.rater, line.ticket
-            kind = "already" if _said(line) in ever else "changed" if place in known else "new"
-            counts[kind] += 1
-            if kind != "already":
-                ballot.add(line)
-                known[place] = line
-                ever.add(_said(line))
-    except OSError as error:
-        raise ConfigurationError(Text("{}: cannot be written ({})", run / VOTES, error.strerror or error)) from error
-    finally:
-        ballot.close()
-    return counts
-
-
-def _said(line: VoteLine) -> tuple[str, str, str, float]:
-    """Returns the fields that identify a vote when its file is imported again."""
-    return line.rater, line.ticket, line.choice, line.at
-
-
-def saved_votes(file: Path, asked: Mapping[str, AskedPair]) -> list[VoteLine]:
-    """Reads the votes in a file saved by a raters' page. `asked` is by ticket. Raises `ConfigurationError`."""
-    lines = read_bytes(file, MOST_BYTES).splitlines()
-    again = Text("ask the rater to save the votes again")
-    head = unseal(lines[0], FileHead) if lines else None
-    if head is None:
-        raise ConfigurationError(
-            Text("{}: not a file of votes from a raters' page, or its first line is damaged; {}", file, again)
-        )
-    if head.page not in {pair.page for pair in asked.values()}:
-        raise ConfigurationError(Text("{}: these votes are from a page of another run; import them there", file))
-    votes = []
-    for number, line in enumerate(lines[1:], 2):
-        vote = unseal(line, FileVote)
-        pair = asked.get(vote.ticket) if vote else None
-        if vote is None or pair is None or pair.page != head.page or not _is_sane(vote):
-            raise ConfigurationError(Text("{}: line {} is damaged; {}", file, number, again))
-        votes.append(pair.answered(head.rater, vote.choice, vote.seconds, vote.at))
-    if len(votes) != head.votes or not is_rater_name(head.rater):
-        raise ConfigurationError(
-            Text("{}: {} votes where its first line says {}; {}", file, len(votes), head.votes, again)
-        )
-    return votes
-
-
-def _is_sane(vote: FileVote) -> bool:
-    return vote.choice in CHOICES and 0 <= vote.seconds < 1e7 and math.isfinite(vote.at)
-
-
 def _is_vote(line: VoteLine) -> bool:
     return line.choice in CHOICES and line.left != line.right and 0 < line.weight <= MOST_WEIGHT
 
@@ -234,28 +112,25 @@ def _is_vote(line: VoteLine) -> bool:
 class Ballot:
     """Writes votes to a segment of this process, created with the first vote. Not thread-safe."""
 
-    def __init__(self, run: Path, folder: str = VOTES) -> None:
-        self._run, self._folder = run, folder
+    def __init__(self, run: Path) -> None:
+        self._folder = run / VOTES
         self._segment: Segment | None = None
 
-    def add(self, *lines: VoteLine | AskedPair) -> None:
-        """Writes and syncs lines: they survive a crash of the machine once this returns. Raises `OSError`."""
-        for line in lines:
-            record = {field: getattr(line, field) for field in line.__struct_fields__}
-            if self._segment is None:
-                self._segment = self._begun(record)
-            else:
-                self._segment.append(record)
-        if self._segment is not None:
-            self._segment.sync()
+    def add(self, line: VoteLine) -> None:
+        """Writes and syncs a line: it survives a crash of the machine once this returns. Raises `OSError`."""
+        record = {field: getattr(line, field) for field in line.__struct_fields__}
+        if self._segment is None:
+            self._segment = self._begun(record)
+        else:
+            self._segment.append(record)
+        self._segment.sync()
 
     def _begun(self, record: Mapping[str, Any]) -> Segment:
-        folder = self._run / self._folder
-        if (self._run / VOTES).is_symlink() or folder.is_symlink():
-            raise OSError(Text("{} is a link", folder))
+        if self._folder.is_symlink():
+            raise OSError(Text("{} is a link", self._folder))
         while True:
-            number = max((int(path.stem) for path in segments(folder)), default=0) + 1
-            segment = Segment(folder / f"{number:04d}.jsonl")
+            number = max((int(path.stem) for path in segments(self._folder)), default=0) + 1
+            segment = Segment(self._folder / f"{number:04d}.jsonl")
             try:
                 segment.append(dict(record))
                 return segment
@@ -266,11 +141,6 @@ class Ballot:
         """Closes the segment."""
         if self._segment is not None:
             self._segment.close()
-
-
-def now() -> float:
-    """Returns the current time, as recorded for a vote."""
-    return round(time.time(), 3)
 
 
 # -- as files --

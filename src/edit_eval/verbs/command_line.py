@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import functools
 import inspect
@@ -496,8 +497,9 @@ def say(text: str) -> None:
 
 
 def words(text: str | None) -> list[str] | None:
-    """Returns the parts of a comma-separated list; None if nothing was given."""
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+    """Returns the parts of a comma-separated list, in quotes if they have commas; None if nothing was given."""
+    parts = next(csv.reader([text], skipinitialspace=True), []) if text else []
+    return None if text is None else [word.strip() for word in parts if word.strip()]
 
 
 def print_json(document: Any) -> None:
@@ -523,7 +525,7 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
         show()
 
 
-def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None) -> None:
+def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None = None) -> None:
     """`answer` with a sheet, which is also written to the file `markdown`, if one is named."""
     from edit_eval.files.new import written_whole
     from edit_eval.reporting.table import markdown_sheet, print_sheet

@@ -20,7 +20,7 @@ class Verb:
     """`group`: the heading below which `edit-eval --help` lists it, by default that of the analyses; `before`: the verb
     of the core before which it stands there, by default behind all. Both are literals: `--help` imports nothing."""
     below: ClassVar[Mapping[str, type[Verb]]] = {}
-    """The verbs that are typed behind its name, such as `page` of `vote page`."""
+    """The verbs that are typed behind its name, such as `export` of `vote export`."""
     call: Callable[..., None]
     """What it does: a static method. Errors are `ConfigurationError`s, one line; `end_if_short` ends it with code 3.
     Where others are `below` it, it has no parameters, and is called before each of them."""

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agreements import judge_agreement, two_judges
+from agreements import judge_agreement, judges_document, two_judges
 from documents import plain
 from edit_eval.plugins.agreement.judges import apart_by_model
 from edit_eval.records import Scale, Scoring, Status
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.statistics.ordinal import OrdinalRatings
 from edit_eval.statistics.raters import judges_of
 from late_imports import Late
@@ -43,6 +44,18 @@ def test_shares_of_answers_without_a_score_and_of_the_ends(make_sample, make_res
     assert card["floor"]["count"] == 1
     assert 0.0 < card["ceiling"]["ci95"][0] < 0.5 < card["ceiling"]["ci95"][1] < 1.0
     assert card["retest"] is None
+
+
+def test_answers_that_hang_together_are_not_so_many(make_sample, make_results):
+    """Eight answers about each picture, all alike: as much is known as of one each."""
+    samples = [make_sample(index, source=index) for index in range(30)]
+    rows = [[10.0 if index % 3 == 0 else 5.0] * 8 for index in range(30)]
+    many, one = (
+        judge_agreement(make_results(samples, {("m", "j"): [row[:each] for row in rows]}))["judges"]["j"]["ceiling"]
+        for each in (8, 1)
+    )
+    assert many["rate"] == one["rate"]
+    assert many["ci95"] == pytest.approx(one["ci95"], abs=0.03)
 
 
 def test_retest_is_within_one_edit_of_one_model(make_sample, make_results):
@@ -205,3 +218,14 @@ def test_a_source_that_is_not_known_is_an_image_of_its_own(make_sample, make_res
     pair, expected = (judge_agreement(run, resamples=50)["between_judges"]["pairs"][0] for run in (unknown, known))
     assert pair == expected
     assert pair["apart"]["images"] == 30
+
+
+def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
+    samples = [make_sample(index) for index in range(2)]
+    run = make_results(samples, {("m", "a"): [[2.0], [5.0]]})
+    assert "agreement" not in summary_of(run).analyses
+    document = judges_document(run)
+    assert document["between_judges"] is document["judges"]["a"]["retest"] is None
+    repeated = make_results(samples, {("m", "a"): [[2.0, 2.5], [5.0, 5.0]]})
+    [agreement] = plain(summary_of(repeated).analyses["agreement"])
+    assert agreement["judges"]["a"]["retest"]["answers"] == 4

@@ -64,16 +64,6 @@ def test_several_judges_and_repeats(make_run: Make) -> None:
     alpha = document["between_judges"]
     assert row(text, "strict, kind, third")[3:5] == [str(alpha["edits"]), f"{alpha['alpha']:.2f}"]
     assert row(text, "kind, third")[3] == f"{alpha['pairs'][2]['alpha']:.2f}"
-    median = document["median"][0]
-    part = text.split("The median of the 3 judges")[1]
-    coverage = median["coverage"]
-    assert row(part, "qwen_image")[:4] == [
-        "qwen_image_edit",
-        f"{coverage['scored']}/{coverage['total']}",
-        str(median["scores"][median["headline"]]["images"]),
-        f"{median['scores'][median['headline']]['mean']:.2f}",
-    ]
-    assert coverage["scored"] < coverage["total"]
 
 
 def test_one_judge_asked_once_has_only_its_card(make_run: Make) -> None:
@@ -83,11 +73,10 @@ def test_one_judge_asked_once_has_only_its_card(make_run: Make) -> None:
         assert word not in text
 
 
-def test_judges_on_unlike_scales_have_no_alpha_and_no_median(make_run: Make) -> None:
+def test_judges_on_unlike_scales_have_no_alpha(make_run: Make) -> None:
     run = with_three_scores(make_run(judges=("strict", "kind", "third")), "third")
     text = printed(judges_document(run))
     assert "No alpha: the judges' scores are on different scales." in text
-    assert "No median: the judges' scores are on different scales." in text
     assert f"{judges_document(run)['between_judges']['pairs'][0]['alpha']:.2f}" in row(text, "strict, kind ")
 
 
@@ -99,13 +88,7 @@ def test_an_open_scale_has_no_ceiling(make_run: Make) -> None:
     assert cells.count("–") == 1
 
 
-def test_two_judges_are_not_averaged(make_run: Make) -> None:
-    text = printed(judges_document(make_run(judges=("strict", "kind"))))
-    assert "median" not in text.lower()
-    assert len([line for line in text.splitlines() if line.startswith("strict, kind")]) == 1
-
-
-def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
+def test_people_beside_judges_and_each_other(make_run: Make) -> None:
     run = make_run(judges=("strict", "kind", "third"), edit_models=("first", "second"))
     people = [*people_of(run), Rating("nobody knows it", "first", 3.0)]
     document = {**judges_document(run), "people": people_agreement(run, people, resamples=100)}
@@ -118,7 +101,6 @@ def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
     whole, first = (line.split() for line in within.split("strict: Score")[1].splitlines()[1:3])
     assert whole[:3] == ["all", "40/40", f"{strict['spearman']:.2f}"]
     assert first[0] == "first"
-    assert f"{agreement['median']['spearman']:.2f}" in within.split("the judges' median: Score")[1].splitlines()[1]
     assert row(like, "strict")[1] == f"{strict['one_person']['spearman']:.2f}"
     assert f"{agreement['raters']['spearman']:.2f}" in row(like, "one")
     (pair, *_) = agreement["pairs"]
@@ -183,7 +165,6 @@ def test_all_of_it_in_chinese(make_run: Make) -> None:
         print_sheet(sheet_of(document), Console(file=file, width=80, color_system=None), language="zh")
         text = file.getvalue()
         assert max(map(cell_len, text.splitlines())) <= 80
-        assert ("3 位评审的中位数" in text) == (len(judges) == 3)
         assert "与人对照：2 人的 " in text
         names = {*judges, "first", "second"}
         terms = {"Wilson", "ICC", "Krippendorff", "alpha", "Alpha", "Spearman", "Fisher", "json"}

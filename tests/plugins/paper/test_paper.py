@@ -21,9 +21,8 @@ from documents import plain
 from edit_eval import ConfigurationError, Run, analyse, evaluate
 from edit_eval.plugins.paper import figure
 from edit_eval.plugins.paper.document import NamedModel, Paper
-from edit_eval.plugins.paper.latex import citation, escaped
-from edit_eval.plugins.paper.references import REFERENCES, bibtex, cited
-from edit_eval.plugins.paper.words import methods, results, things
+from edit_eval.plugins.paper.latex import escaped
+from edit_eval.plugins.paper.words import methods, results
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.verdict import answer_lines
@@ -36,7 +35,6 @@ FILES = {
     "results.txt",
     "methods.txt",
     "numbers.csv",
-    "references.bib",
     "paper.tex",
 }
 MORE = """
@@ -57,7 +55,7 @@ class Strict(Ruler):
         return f"Score: {float(super().answer(instruction, source, edit).split()[-1]) / 2:.3f}"
 """
 MODELS = {"our_model": "Careful", "a--b": "Steady", "draft_2": "Careless", "breaks": "Failing"}
-needs_latex = pytest.mark.skipif(not (which("pdflatex") and which("bibtex")), reason="pdflatex or bibtex is missing")
+needs_latex = pytest.mark.skipif(not (which("pdflatex")), reason="pdflatex is missing")
 
 
 def made(folder: Path, name: str, models: dict[str, str], judges: dict[str, str], count: int = 12) -> Run:
@@ -197,11 +195,13 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
         f"edit-eval {run.results.environment['libraries']['edit-eval']}",
     ):
         assert words in text
+    short = msgspec.structs.replace(paper, setting=msgspec.structs.replace(paper.setting, skipped=1))
+    assert "1 further sample could not be used" in " ".join(map(str, methods(short)))
     assert str(run.path.parent) not in text, "whose machine it was is nobody's business"
-    assert {reference.key for reference in things(paper)} == {"bell2002bias", "hall1992removal", "holm1979simple"}
+    assert all(name in text for name in ("Bell and McCaffrey", "Hall, 1992", "Holm"))
 
 
-def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> None:
+def test_what_is_published_is_named_with_its_licence(paper: Paper) -> None:
     setting = msgspec.structs.replace(paper.setting, benchmark="gedit", licence="MIT")
     model = NamedModel(
         "ours",
@@ -223,8 +223,8 @@ def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> 
     )
     named = msgspec.structs.replace(paper, setting=setting, edit_models=[model], judges=[judge])
     text = " ".join(map(str, methods(named)))
-    assert "GEdit-Bench[[cite:liu2025step1x]]. Licence: MIT." in text
-    assert "FLUX.1-Kontext-dev[[cite:blackforestlabs2025kontext]], with steps 28, guidance_scale 2.5, lora " in text
+    assert "of gedit. Licence: MIT." in text
+    assert "FLUX.1-Kontext-dev, with steps 28, guidance_scale 2.5, lora " in text
     assert "lora lora.safetensors" in text
     assert "secret" not in text
     assert "/home" not in text
@@ -233,20 +233,8 @@ def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> 
     of_two = " ".join(map(str, methods(msgspec.structs.replace(named, edit_models=[model, other]))))
     assert "lora.safetensors, seed 7; second is " in of_two, "whose seed it was"
     assert "lora.safetensors, seed 11. Each makes 1 edit of a sample." in of_two
-    assert "viescore[[cite:ku2023viescore]]" in text
+    assert "protocol viescore" in text
     assert "examined 2026-11-21: passed" in text
-    keys = [reference.key for reference in things(named)]
-    assert keys[:4] == ["liu2025step1x", "blackforestlabs2025kontext", "ku2023viescore", "bai2025qwen3vl"]
-
-
-def test_every_entry_says_where_it_was_read() -> None:
-    assert len({reference.key for reference in REFERENCES}) == len(REFERENCES)
-    assert not [
-        reference.key for reference in REFERENCES if not (reference.source and reference.authors and reference.title)
-    ]
-    assert not [reference.key for reference in REFERENCES if not (reference.arxiv or reference.place or reference.url)]
-    assert not cited("weights:somebody/else", "benchmark:table")
-    assert [reference.key for reference in cited("weights:D:\\weights\\qwen3-vl-8b")] == ["bai2025qwen3vl"]
 
 
 def test_columns_are_picked_in_their_order(run: Run, tmp_path: Path) -> None:
@@ -339,14 +327,12 @@ def test_a_name_that_no_font_here_can_draw_is_refused(paper: Paper, monkeypatch:
 
 
 def compiled(folder: Path, name: str) -> str:
-    """What LaTeX and BibTeX say of a document; it has to compile."""
-    said_by = ""
-    for command in (["pdflatex"], ["bibtex"], ["pdflatex"], ["pdflatex"]):
-        more = ["-interaction=nonstopmode", "-halt-on-error"] if command == ["pdflatex"] else []
-        ended = subprocess.run([*command, *more, name], cwd=folder, capture_output=True, text=True, errors="replace")
+    """What LaTeX says of a document; it has to compile."""
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", name]
+    for _ in range(2):
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
         assert ended.returncode == 0, ended.stdout[-3000:]
-        said_by = ended.stdout if command == ["pdflatex"] else said_by
-    return said_by
+    return ended.stdout
 
 
 def letters(folder: Path, name: str) -> str:
@@ -358,7 +344,7 @@ def letters(folder: Path, name: str) -> str:
 
 
 @needs_latex
-def test_latex_compiles_table_figure_and_bibliography(paper: Paper, tmp_path: Path) -> None:
+def test_latex_compiles_table_and_figure(paper: Paper, tmp_path: Path) -> None:
     place = written(paper, tmp_path)
     told = compiled(place, "paper")
     assert "undefined" not in told
@@ -369,7 +355,6 @@ def test_latex_compiles_table_figure_and_bibliography(paper: Paper, tmp_path: Pa
             assert f"{row.placing.mean:.2f}" in text
             assert row.placing.name.replace("_", " ") in text.replace("_", " ")
     assert "Holm" in text
-    assert "[?]" not in text
 
 
 @needs_latex
@@ -398,17 +383,6 @@ def test_every_character_comes_out_of_latex_as_it_went_in(tmp_path: Path) -> Non
     assert [words.translate(same) for words in printed] == [words.translate(same) for words in hostile]
 
 
-@needs_latex
-def test_every_entry_of_the_bibliography_compiles(tmp_path: Path) -> None:
-    (tmp_path / "references.bib").write_text(bibtex(REFERENCES), "utf-8")
-    keys = escaped(f"All{citation(REFERENCES)}")
-    assert keys.count(",") == len(REFERENCES) - 1
-    text = f"\\documentclass{{article}}\\usepackage{{url}}\\begin{{document}}{keys}\\bibliographystyle{{plain}}"
-    (tmp_path / "all.tex").write_text(f"{text}\\bibliography{{references}}\\end{{document}}", "utf-8")
-    assert "undefined" not in compiled(tmp_path, "all")
-    assert "Warning" not in (tmp_path / "all.blg").read_text("utf-8")
-
-
 @pytest.mark.skipif(not which("xelatex"), reason="xelatex is missing")
 def test_chinese_is_for_xelatex(run: Run, tmp_path: Path) -> None:
     if figure._picture("没") == figure._picture("\ue0ff"):
@@ -423,8 +397,3 @@ def test_chinese_is_for_xelatex(run: Run, tmp_path: Path) -> None:
         pytest.skip("ctex is missing")
     assert ended.returncode == 0, ended.stdout[-2000:]
     assert "没有胜者" in letters(place, "paper") or "优于" in letters(place, "paper")
-
-
-def test_a_marker_in_a_name_cites_nothing_else() -> None:
-    assert escaped("x[[cite:evil,holm1979simple]]") == r"x~\cite{holm1979simple}"
-    assert escaped("x[[cite:evil]]") == "x"

@@ -12,23 +12,21 @@ from edit_eval.plugins.agreement.bridge_sheet import bridge_sheet
 from edit_eval.plugins.agreement.choices import beside_choices
 from edit_eval.plugins.agreement.document import JudgesAgreement
 from edit_eval.plugins.agreement.judges import between_judges, cards_of
-from edit_eval.plugins.agreement.panel import no_panel, panel
 from edit_eval.plugins.agreement.people import people_agreement
 from edit_eval.plugins.agreement.people_sheet import people_sheet
 from edit_eval.plugins.agreement.sheet import GAP, agreement_sheet, choices_sheet
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, Sources
 from edit_eval.reporting.table import Sheet
 from edit_eval.statistics.people import read_people
-from edit_eval.statistics.summary import entries_of
 from edit_eval.text import Text
 
 
 class AgreementAnalysis(Analysis[JudgesAgreement]):
     """How well judges agree with each other and with people.
 
-    Also with themselves, if they were asked again; how often each gives no score; and the median of three or more
-    judges. With --old and --new, a bridge from one judge to the other: `--to FILE.json` keeps it, so that `report RUN
-    --as OLD --bridge FILE.json` reports a later run by NEW on the scale of OLD.
+    Also with themselves, if they were asked again; and how often each gives no score. With --old and --new, a bridge
+    from one judge to the other: `--to FILE.json` keeps it, so that `report RUN --as OLD --bridge FILE.json` reports a
+    later run by NEW on the scale of OLD.
     """
 
     @dataclass(frozen=True)
@@ -55,7 +53,6 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
         judges between which there can be no bridge."""
         results, score = records.results, parameters.score
         ratings = None if parameters.people is None else read_people(Path(parameters.people))
-        together = panel(results, score)
         if (parameters.old is None) != (parameters.new is None):
             raise ConfigurationError(Text("--old JUDGE needs --new JUDGE: give both or neither"))
         over = None
@@ -66,8 +63,6 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
         return JudgesAgreement(
             judges=cards_of(results, score),
             between_judges=between_judges(results, score),
-            median=entries_of(together.results, records.min_coverage, together.bounds) if together else None,
-            no_median=no_panel(results, score),
             people=None if ratings is None else people_agreement(results, ratings, score=score),
             choices=beside_choices(results),
             bridge=over,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from edit_eval.config.identity import canonical_json, digest_of_text
 from edit_eval.config.schema import ProtocolSection, without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.given import UnfitFile, of_json, read_bytes
-from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Isotonic, Pairs, held_out, isotonic
+from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Pairs, held_out, isotonic
 from edit_eval.plugins.agreement.document import (
     FEWEST_MODELS,
     Bridge,
@@ -34,29 +34,15 @@ from edit_eval.plugins.agreement.document import (
     TranslatedModel,
     TranslatedRun,
 )
-from edit_eval.plugins.agreement.rank_agreement import by_model, with_interval
+from edit_eval.plugins.agreement.rank_agreement import by_model
 from edit_eval.plugins.agreement.two import Agreement, samples_of
 from edit_eval.records import Results, Scale
 from edit_eval.run import Run
 from edit_eval.statistics.columns import differences
-from edit_eval.statistics.intervals import (
-    FEWEST_WORTH,
-    FloatArray,
-    IntArray,
-    Jackknife,
-    cluster_codes,
-    hull_interval,
-    jackknife,
-    student_quantile,
-    worth,
-)
+from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate, hull_interval
 from edit_eval.statistics.raters import Item, judges_of
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text
-
-ONE_SIDED = 0.05
-"""Error at which a model is shown to lie among those of a bridge."""
-
 
 # -- made of runs --
 
@@ -94,8 +80,6 @@ def bridge_between(results: Results, old: str, new: str, score: str | None = Non
         **asdict(score_map),
         held_out=out,
         off_by=off_by(out),
-        within_models=with_interval(both.within, both.samples),
-        between_models=both.of_models(),
         edits=[
             (item.edit_model, both.samples.image(item.sample_id), both.rater.values[item], both.reference.values[item])
             for item in both.items
@@ -269,66 +253,36 @@ def predicted_mean(
     """Predicts the second judge's mean of edits that only the first has scored, with a 95 % interval, which is not cut
     at the scale's ends. Both judges' scores rise together.
 
-    A jackknife over source images (`image_error`), to which the error for a model is added, `off_by`, which has as many
-    degrees of freedom as models were held `out` (Satterthwaite's for both together). No interval if the pairs are by
-    fewer than three edit models, which show too little of how models differ, and as in `image_error`.
+    The error of the mapped scores (`intervals.estimate`, clustered on the source image), and that for a model that the
+    map has not seen, `off_by`, whose degrees of freedom are one fewer than the models held `out`, since each is beside
+    a map of the others (Satterthwaite's for both together). What the images of the bridge do to the map is in the
+    latter. No interval if the pairs are by fewer than three edit models, which show too little of how models differ,
+    and where the mapped scores have none.
     """
-    whole = isotonic(pairs.scores, pairs.targets)
-    value, of_models = float(whole(scores).mean()), off_by(out)
-    error = image_error(pairs, scores, clusters, whole)
-    if error is None or of_models is None or len(out) < FEWEST_MODELS:
-        return value, None
-    own, model = error.standard_error**2, of_models**2
+    mapped, of_models = estimate(isotonic(pairs.scores, pairs.targets)(scores), clusters), off_by(out)
+    if mapped.doubt or of_models is None or len(out) < FEWEST_MODELS:
+        return mapped.value, None
+    own, model = mapped.standard_error**2, of_models**2
     square = own + model
-    freedom = square**2 / (own**2 / error.freedom + model**2 / len(out))
-    return value, [*hull_interval(value, math.sqrt(square), freedom, error.asymmetry * (own / square) ** 1.5)]
-
-
-def image_error(pairs: Pairs, scores: FloatArray, clusters: IntArray, whole: Isotonic) -> Jackknife | None:
-    """Returns the error of one model's mean over the map (`intervals.jackknife`).
-
-    Each image is deleted in turn from the pairs and from the model's edits: one of those in the pairs (stratum 1), by a
-    map that is fitted without it, or one of the model's other images (stratum 2), by the `whole` map. Degrees of
-    freedom are one less than what the images of a stratum are worth, by their pairs and by the model's edits.
-
-    None with fewer images of the model than a map takes, if two or three images have nearly all of its edits or of the
-    pairs, and if nothing varies.
-    """
-    images, sizes = np.unique(clusters, return_counts=True)
-    seen, of_pairs = np.unique(pairs.clusters, return_counts=True)
-    if len(images) < FEWEST_MAPPED or min(worth(sizes), worth(of_pairs)) < FEWEST_WORTH:
-        return None
-    fits = {
-        image: isotonic(pairs.scores, pairs.targets, (pairs.clusters != image).astype(np.float64)) for image in seen
-    }
-    own = np.array([fit(scores[clusters != image]).mean() for image, fit in fits.items()])
-    unseen, mapped = ~np.isin(images, seen), whole(scores)
-    others = np.array([mapped[clusters != image].mean() for image in images[unseen]])
-    freedom = worth(sizes[unseen]) - 1 if len(others) > 1 else 0.0
-    return jackknife(own, others, worth(of_pairs) - 1, freedom, level=float(np.abs(whole.value).max()))
+    freedom = square**2 / (own**2 / mapped.freedom + model**2 / (len(out) - 1))
+    asymmetry = mapped.asymmetry * (own / square) ** 1.5
+    return mapped.value, [*hull_interval(mapped.value, math.sqrt(square), freedom, asymmetry)]
 
 
 def beyond(pairs: Pairs, scores: FloatArray, clusters: IntArray) -> Side | None:
     """Tells whether a model may lie beyond what a bridge has seen: on which side of the pairs' edit models its mean by
-    the first judge is not shown to be within (one-sided .05, clustered on the source image). None if it is within.
+    the first judge is not shown to be within (one-sided .05). None if it is within.
 
     A map of single scores says what the second judge gives to such *scores*, good ones by luck among them. For a model
     that is better than the best of the pairs, fewer are by luck, so that its mean is drawn back to what was seen.
     """
     names = np.array(pairs.edit_models)
-    of_models = {model: names == model for model in dict.fromkeys(pairs.edit_models)}
-    gaps: dict[Side, float] = {}
-    ends: Sequence[tuple[Side, int, Any]] = (("above", 1, max), ("below", -1, min))
-    for side, sign, end in ends:
-        there = of_models[end(of_models, key=lambda model: pairs.scores[of_models[model]].mean())]
-        means = scores.mean(), pairs.scores[there].mean()
-        images, codes = np.unique(np.concatenate([clusters, pairs.clusters[there]]), return_inverse=True)
-        parts = np.concatenate([(scores - means[0]) / len(scores), -(pairs.scores[there] - means[1]) / there.sum()])
-        error = math.sqrt(len(images) / (len(images) - 1) * float((np.bincount(codes, parts) ** 2).sum()))
-        gap = sign * float(means[0] - means[1])
-        if gap + student_quantile(1 - ONE_SIDED, len(images) - 1) * error >= 0:
-            gaps[side] = gap
-    return max(gaps, key=gaps.__getitem__, default=None)
+    means = [float(pairs.scores[names == model].mean()) for model in dict.fromkeys(pairs.edit_models)]
+    own = estimate(scores, clusters)
+    low, high = own.interval(confidence=0.9) or (-math.inf, math.inf)
+    gaps: dict[Side, float] = {"above": own.value - max(means), "below": min(means) - own.value}
+    shown: dict[Side, bool] = {"above": high < max(means), "below": low > min(means)}
+    return max((side for side in gaps if not shown[side]), key=gaps.__getitem__, default=None)
 
 
 def _same_judge(results: Results, side: BridgedJudge) -> str:

@@ -12,7 +12,6 @@ from edit_eval.records import Scale
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.raters import Retest
 from edit_eval.statistics.scores_apart import Apart
-from edit_eval.statistics.summary import Result
 
 Span = list[float]
 """An interval: its lower and its upper end."""
@@ -31,7 +30,7 @@ class Frequency(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     rate: float | None
     ci95: Span | None
-    """Wilson's."""
+    """Clustered on the source image (`failures.failure_interval`)."""
 
 
 class JudgeCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +206,6 @@ class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """Judges beside people who rated the same edits."""
 
     judges: dict[str, BesidePeople]
-    median: BesidePeople | None
     pairs: list[TwoBesidePeople]
     raters: Raters | None
     """About the first judge's score, if headlines differ; None with one person."""
@@ -216,6 +214,8 @@ class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """That are used."""
     unmatched: int
     """Lines about other edits and other scores."""
+    unknown: list[str] = msgspec.field(default_factory=list)
+    """Samples and edit models that they name and the run does not have, the first few of each."""
 
 
 # -- judges and people who chose one of two edits --
@@ -280,9 +280,6 @@ class Bridge(Calibration, frozen=True, kw_only=True, forbid_unknown_fields=True)
     held_out: dict[str, HeldOut]
     off_by: float | None
     """Root mean square of how far the map is off for these; None with one edit model."""
-    within_models: Correlation
-    """The two judges' rank agreement."""
-    between_models: OfModels
     edits: list[tuple[str, str, float, float]]
     """For each edit that both have scored: edit model, identifier of its source image, score by `old`, by `new`."""
 
@@ -322,10 +319,6 @@ class JudgesAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     judges: dict[str, JudgeCard]
     between_judges: BetweenJudges | None
-    median: list[Result] | None
-    """The median of the judges, as if it had judged alone: for each edit model, in edits."""
-    no_median: str | None
-    """Why there is none: `few_judges`, `unlike_scales`."""
     people: PeopleAgreement | None = None
     choices: BesideChoices | None = None
     bridge: Bridge | None = None

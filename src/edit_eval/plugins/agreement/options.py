@@ -24,25 +24,19 @@ class TellAs(VerbOption):
         """Only print the means on this judge's scale, by --bridge."""
         bridge: Path | None = field(default=None, metadata={"metavar": "FILE"})
         """With --as: what `agreement RUN --old JUDGE --new JUDGE --to FILE.json` wrote."""
-        markdown: Path | None = field(default=None, metadata={"metavar": "FILE"})
-        """With --as: also write it as Markdown."""
 
     def before(self, parameters: Parameters, **given: Any) -> bool:
         """Translates the run in place of its report, if that is asked for."""
-        run, wanted, bridge, markdown = given["run"], parameters.as_, parameters.bridge, parameters.markdown
+        run, wanted, bridge = given["run"], parameters.as_, parameters.bridge
         if (wanted is None) != (bridge is None):
             raise ConfigurationError(
                 Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither")
             )
         if wanted is None or bridge is None:
-            if markdown is not None:
-                raise ConfigurationError(
-                    Text("--markdown needs --as JUDGE; the report has its own Markdown, report.md")
-                )
             return False
         from edit_eval.plugins.agreement.bridge import read_bridge, translate
         from edit_eval.plugins.agreement.bridge_sheet import translated_sheet
 
         translated = translate(run, read_bridge(bridge), wanted)
-        answer_with(lambda: translated, translated_sheet(translated), spoken(run.language), markdown)
+        answer_with(lambda: translated, translated_sheet(translated), spoken(run.language))
         return True

@@ -19,11 +19,11 @@ from edit_eval.plugins.agreement.document import (
     Raters,
     TwoBesidePeople,
 )
-from edit_eval.plugins.agreement.panel import panel
 from edit_eval.plugins.agreement.rank_agreement import Between, MeanAgreement, Samples, Within, with_interval
 from edit_eval.plugins.agreement.two import Agreement, among, samples_of
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import none_for_nan, percentiles
+from edit_eval.statistics.people import named_as_here
 from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
 from edit_eval.statistics.votes import Rating
 from edit_eval.text import Text
@@ -38,6 +38,8 @@ class _Matched(NamedTuple):
     samples: Samples
     ratings: Sequence[Rating]
     """Ratings that are about an edit and a score of the run."""
+    left: list[str]
+    """Names of samples and edit models that the run does not have."""
 
     def beside(self, judge: Rater) -> Agreement:
         """Returns a judge and the people who rated the same score, or else the first judge's score."""
@@ -52,13 +54,14 @@ def _matched(results: Results, ratings: Sequence[Rating], score: str | None, res
     """Raises `ConfigurationError` if no rating is about these results."""
     judges = judges_of(results, score)
     known = {Item.of(edit) for edit in results.edits}
+    ratings, left = named_as_here(ratings, [sample.id for sample in results.samples], results.edit_models)
     names = {of.score for of in judges.values()}
     there = [rating for rating in ratings if Item.of(rating) in known]
     usable = [rating for rating in there if rating.score_name in names | {""}]
     if not usable:
         raise ConfigurationError(_nothing_matches(ratings, there, known, names))
     people = {name: people_of(usable, name) for name in names}
-    return _Matched(judges, people, samples_of(results, people.values(), resamples=resamples), usable)
+    return _Matched(judges, people, samples_of(results, people.values(), resamples=resamples), usable, left)
 
 
 def _nothing_matches(
@@ -86,7 +89,7 @@ def _nothing_matches(
 def people_agreement(
     results: Results, ratings: Sequence[Rating], *, score: str | None = None, resamples: int = 1_000
 ) -> PeopleAgreement:
-    """Measures how far each judge, and their median, agrees with people.
+    """Measures how far each judge agrees with people.
 
     By each judge's headline, or its `score` of that name (its mean over repeats, negated if lower is better). A
     rating with a name counts for the judges' score of that name alone. `raters` is the agreement of people with each
@@ -95,10 +98,8 @@ def people_agreement(
     Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
     """
     matched = _matched(results, ratings, score, resamples)
-    together = panel(results, score)
     return PeopleAgreement(
         judges={name: _beside_people(matched.beside(judge)) for name, judge in matched.judges.items()},
-        median=_beside_people(matched.beside(together.judge)) if together else None,
         pairs=[
             _two_beside_people(a, b, matched) for a, b in combinations(matched.judges.values(), 2) if a.score == b.score
         ],
@@ -106,6 +107,7 @@ def people_agreement(
         people=len({rating.rater for rating in matched.ratings}),
         scores=len(matched.ratings),
         unmatched=len(ratings) - len(matched.ratings),
+        unknown=matched.left,
     )
 
 

@@ -10,9 +10,7 @@ import msgspec
 
 from edit_eval.plugins.agreement.document import BesideChoices, BetweenJudges, Frequency, JudgeCard, JudgesAgreement
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.raters import Retest
@@ -53,7 +51,6 @@ def agreement_sheet(document: JudgesAgreement) -> Sheet:
     return [
         *_of_each(document.judges),
         *(_between(document.between_judges) if document.between_judges else []),
-        *_median(document),
     ]
 
 
@@ -78,16 +75,6 @@ def _between(between: BetweenJudges) -> Iterator[Line | Table[Any]]:
         yield Line(Text("No alpha: {}.", _NO_ALPHA[between.no_alpha]), "quiet")
     yield from (GAP, apart_table(between))
     yield Line(Text("First less second, edit by edit. Student's t, clustered on the source image."), "quiet")
-
-
-def _median(document: JudgesAgreement) -> Iterator[Line | Table[Any]]:
-    if document.no_median == "unlike_scales":
-        yield Line(Text("No median: the judges' scores are on different scales."), "quiet")
-    if document.median:
-        yield from (GAP, Line(Text("The median of the {} judges", len(document.judges)), "strong"), GAP)
-        yield results_table(entries(document.median), names=(EDIT_MODEL,))
-        only = Text("Only edits that every judge has scored; of each judge the mean over its repeats.")
-        yield Line(only, "quiet")
 
 
 def beside_table(beside: Mapping[str, Any]) -> Table[Mapping[str, Any]]:

@@ -23,8 +23,8 @@ from edit_eval.text import Text
 class PaperAnalysis(Analysis[Paper]):
     """The table, figure, results and methods of a paper, for LaTeX.
 
-    With `--to FOLDER` it writes table.tex, figure.pdf and .svg, results.txt, methods.txt, numbers.csv, references.bib,
-    and paper.tex with all of them. Runs of other samples, judges or protocols are refused.
+    With `--to FOLDER` it writes table.tex, figure.pdf and .svg, results.txt, methods.txt, numbers.csv, and paper.tex
+    with all of them. Runs of other samples, judges or protocols are refused.
     """
 
     @dataclass(frozen=True)

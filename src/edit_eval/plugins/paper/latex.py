@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
 
-from edit_eval.plugins.paper.references import REFERENCES, BibliographyEntry
 from edit_eval.reporting.terminal_text import one_line
 
 _WIDTH = 100
@@ -44,34 +42,19 @@ _LIGATURES = "-(?=-)|'(?=')|[?!](?=`)"
 _BREAK = r"/(?=[^\W\d])"
 """Where a path, or the name of weights, may go on in the next line."""
 _ESCAPED = re.compile(f"{'|'.join(map(re.escape, _SPECIAL))}|(?P<minus>{_MINUS})|(?P<slash>{_BREAK})|{_LIGATURES}")
-_CITED = re.compile(r"\[\[cite:([a-z0-9,]+)\]\]")
-_KEYS = {reference.key for reference in REFERENCES}
 _LATIN = 0x17F
 """The last character that every LaTeX prints as it is; beyond it there is XeLaTeX."""
 
 
-def citation(references: Iterable[BibliographyEntry]) -> str:
-    """Returns what `escaped` makes a `\\cite` of, behind a word; empty for none."""
-    keys = ",".join(reference.key for reference in references)
-    return f"[[cite:{keys}]]" if keys else ""
-
-
 def escaped(text: str) -> str:
-    """Returns text on one line as LaTeX has it: special characters, ligatures broken, and what is cited."""
-    made = _ESCAPED.sub(_written, one_line(text))
-    return _CITED.sub(lambda match: _cite(match[1].split(",")), made)
+    """Returns text on one line as LaTeX has it: special characters, and ligatures broken."""
+    return _ESCAPED.sub(_written, one_line(text))
 
 
 def _written(match: re.Match[str]) -> str:
     if match["minus"]:
         return "$-$"
     return r"/\allowbreak{}" if match["slash"] else _SPECIAL.get(match[0], match[0] + "{}")
-
-
-def _cite(keys: Iterable[str]) -> str:
-    """Only of keys that there are: a marker may also stand in somebody's name for a model."""
-    known = ",".join(key for key in keys if key in _KEYS)
-    return f"~\\cite{{{known}}}" if known else ""
 
 
 def wrapped(text: str) -> str:

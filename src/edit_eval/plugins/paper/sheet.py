@@ -11,7 +11,7 @@ from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.text import Text
 
-_FILES = ("table.tex", "figure.pdf", "figure.svg", "results.txt", "methods.txt", "numbers.csv", "references.bib")
+_FILES = ("table.tex", "figure.pdf", "figure.svg", "results.txt", "methods.txt", "numbers.csv")
 
 
 def paper_sheet(paper: Paper) -> Sheet:

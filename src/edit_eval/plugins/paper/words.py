@@ -14,8 +14,6 @@ from edit_eval.plugins.paper.document import (
     Setting,
     without_folder,
 )
-from edit_eval.plugins.paper.latex import citation
-from edit_eval.plugins.paper.references import BibliographyEntry, cited
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, paragraph
 from edit_eval.text import Text, counted, joined
@@ -33,6 +31,7 @@ def caption(paper: Paper) -> list[Text]:
     rows = [row for table in paper.tables for row in table.rows]
     samples = counted(paper.setting.samples, "instruction"), counted(paper.setting.images, "source image")
     lines = [Text("Scores by {: and }: {} on {}.", [_with_scale(table) for table in paper.tables], *samples)]
+    lines += _left_out(paper.setting)
     marks = {row.mark for row in rows}
     if "best" in marks:
         lines.append(Text("Bold: the best."))
@@ -88,20 +87,6 @@ def results(paper: Paper) -> list[Text]:
     return [paragraph_of([*answer_lines(paper.verdict), *doubt_lines(paper.verdict)]), *paragraph(paper.verdict)]
 
 
-def things(paper: Paper) -> list[BibliographyEntry]:
-    """Returns what the methods cite."""
-    return list(
-        dict.fromkeys(
-            [
-                *_of_benchmark(paper.setting),
-                *(reference for model in paper.edit_models for reference in cited(f"weights:{model.weights}")),
-                *(reference for judge in paper.judges for reference in _of_judge(judge)),
-                *_of_methods(paper),
-            ]
-        )
-    )
-
-
 def methods(paper: Paper) -> list[Text]:
     """Returns a paragraph each on benchmark, edit models, judges, statistics and versions."""
     paragraphs = [_benchmark(paper.setting), _models(paper), *(_judge(judge, paper) for judge in paper.judges)]
@@ -111,24 +96,24 @@ def methods(paper: Paper) -> list[Text]:
     return [*paragraphs, Text("Made with {:, }.", [*versions, *machines])] if versions else paragraphs
 
 
-def _of_benchmark(setting: Setting) -> list[BibliographyEntry]:
-    return cited(f"benchmark:{setting.benchmark}")
-
-
-def _of_judge(judge: NamedJudge) -> list[BibliographyEntry]:
-    return cited(f"protocol:{judge.protocol}", f"weights:{judge.model.weights}")
-
-
 def _benchmark(setting: Setting) -> Text:
     counts = counted(setting.samples, "instruction"), counted(setting.images, "source image")
     if setting.benchmark in _WHOSE_OWN:
-        return Text("Benchmark: {} on {} of our own ({}).", *counts, setting.data)
-    known = _of_benchmark(setting)
-    name = next((reference.called for reference in known if reference.called), setting.benchmark)
-    words = Text("Benchmark: {} on {} of {}{}.", *counts, name, citation(known))
+        words = Text("Benchmark: {} on {} of our own ({}).", *counts, setting.data)
+        return paragraph_of([words, *_left_out(setting)])
+    words = Text("Benchmark: {} on {} of {}.", *counts, setting.benchmark)
     if setting.licence:
         words = Text("{} Licence: {}.", words, setting.licence)
-    return words
+    return paragraph_of([words, *_left_out(setting)])
+
+
+def _left_out(setting: Setting) -> list[Text]:
+    words = Text(
+        "{} further sample could not be used and is left out.",
+        setting.skipped,
+        plural="{} further samples could not be used and are left out.",
+    )
+    return [words] if setting.skipped else []
 
 
 def _models(paper: Paper) -> Text:
@@ -144,8 +129,7 @@ def _models(paper: Paper) -> Text:
 
 
 def _model(model: NamedModel) -> Text:
-    references = citation(cited(f"weights:{model.weights}"))
-    words = Text("{} is {}{}", model.name, model.weights, references)
+    words = Text("{} is {}", model.name, model.weights)
     if model.revision:
         words = Text("{}, revision {}", words, model.revision)
     settings = [Text("{} {}", key, value) for key, value in _settings(model)]
@@ -179,7 +163,7 @@ def _plain(value: Any) -> str:
 
 def _judge(judge: NamedJudge, paper: Paper) -> Text:
     table = next(table for table in paper.tables if table.judge == judge.model.name)
-    protocol = Text("protocol {}{}", judge.protocol, citation(cited(f"protocol:{judge.protocol}")))
+    protocol = Text("protocol {}", judge.protocol)
     if judge.wording:
         protocol = Text("{} ({})", protocol, judge.wording)
     setting = paper.setting
@@ -193,23 +177,14 @@ def _judge(judge: NamedJudge, paper: Paper) -> Text:
     return Text("The judge {}; {}; {:; }.", _model(judge.model), protocol, [points_of(table), *often])
 
 
-def _of_methods(paper: Paper) -> list[BibliographyEntry]:
-    compares = [table.compares for table in paper.tables]
-    means = ["method:cr2", "method:hall"] if not all(compares) else []
-    strengths = ["method:bradley-terry"] if any(compares) else []
-    tested = ["method:holm"] if any(table.family and table.family.tests > 1 for table in paper.tables) else []
-    return cited(*means, *strengths, *tested)
-
-
 def _statistics(paper: Paper) -> Iterator[Text]:
     means = [table for table in paper.tables if not table.compares]
     strengths = [table for table in paper.tables if table.compares]
     if means:
         yield Text(
             "Intervals of means are robust to clusters by source image: CR2 standard errors with their degrees of "
-            "freedom{}, and the hull of Student's t and Hall's transformation of it{}.",
-            citation(cited("method:cr2")),
-            citation(cited("method:hall")),
+            "freedom (Bell and McCaffrey, 2002), and the hull of Student's t and Hall's transformation of it "
+            "(Hall, 1992)."
         )
     if any(table.family for table in means):
         yield Text(
@@ -217,12 +192,8 @@ def _statistics(paper: Paper) -> Iterator[Text]:
             "these intervals."
         )
     if strengths:
-        yield Text(
-            "Strengths are those of Bradley and Terry{}, with errors clustered on the source image.",
-            citation(cited("method:bradley-terry")),
-        )
+        yield Text("Strengths are those of Bradley and Terry (1952), with errors clustered on the source image.")
     for family in dict.fromkeys(table.family for table in paper.tables if table.family):
         if family.tests > 1:
-            cite = citation(cited("method:holm"))
-            yield Text("Marks and ranks rest on p adjusted by {}{}.", family.of_tests(), cite)
+            yield Text("Marks and ranks rest on p adjusted by {}.", family.of_tests())
     yield Text("A failed edit has no score: it is counted, not averaged.")

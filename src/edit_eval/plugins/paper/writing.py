@@ -13,9 +13,8 @@ from edit_eval.json_values import JsonObject
 from edit_eval.plugins.paper.document import Paper
 from edit_eval.plugins.paper.figure import figure_pdf, figure_svg
 from edit_eval.plugins.paper.latex import escaped, is_latin, wrapped
-from edit_eval.plugins.paper.references import bibtex
 from edit_eval.plugins.paper.table import table_tex
-from edit_eval.plugins.paper.words import figure_caption, methods, paragraph_of, results, things
+from edit_eval.plugins.paper.words import figure_caption, methods, paragraph_of, results
 from edit_eval.reporting.language import said
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
@@ -30,7 +29,6 @@ def write_paper(paper: Paper, folder: Path) -> None:
         "results.txt": _paragraphs(results(paper), paper.language),
         "methods.txt": _paragraphs(methods(paper), paper.language),
         "numbers.csv": _csv(list(rows(paper))),
-        "references.bib": bibtex(things(paper)),
     }
     latin = all(is_latin(text) for name, text in texts.items() if name in ("table.tex", "results.txt", "methods.txt"))
     head = "".join(f"% {line}\n" for line in _remarks(paper, latin=latin))
@@ -109,8 +107,6 @@ def _whole(paper: Paper, *, latin: bool) -> str:
         r"\end{figure}",
         f"\\section*{{{titles[1]}}}",
         r"\input{methods.txt}",
-        r"\bibliographystyle{plain}",
-        r"\bibliography{references}",
         r"\end{document}",
     ]
     return "\n".join(lines) + "\n"

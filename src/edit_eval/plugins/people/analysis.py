@@ -23,7 +23,7 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
     """Which edit models people prefer, according to their votes.
 
     Strengths with intervals, how each rater votes, how far raters agree, and how often each judge prefers what a person
-    does. Votes come from `view` and from pages of `vote page`.
+    does. Votes come from `view`.
     """
 
     about: ClassVar = {"group": "To judge, and to examine judges"}

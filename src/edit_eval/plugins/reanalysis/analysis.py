@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.plugins.reanalysis.comparisons import ComparedFiles
 from edit_eval.plugins.reanalysis.files import Reanalysed, reanalyse
 from edit_eval.plugins.reanalysis.sheet import reanalysis_sheet
 from edit_eval.reporting.analyses import Analysis, Sources
@@ -15,7 +14,7 @@ from edit_eval.reporting.table import Sheet
 from edit_eval.text import Text
 
 
-class Reanalysis(Analysis[list[Reanalysed | ComparedFiles]]):
+class Reanalysis(Analysis[list[Reanalysed]]):
     """Recompute others' results, leaving out what is not a score.
 
     It prints their number as they compute it, and the number without what is not a score, with bounds.
@@ -30,7 +29,7 @@ class Reanalysis(Analysis[list[Reanalysed | ComparedFiles]]):
 
     about: ClassVar = {"group": "To compare"}
     title: ClassVar[Text] = Text("Result files of others")
-    document: ClassVar = list[Reanalysed | ComparedFiles]
+    document: ClassVar = list[Reanalysed]
     sources: ClassVar = Sources(
         "PATH...", "Result files or folders of benchmarks' own scripts, of lmms-eval or evalscope.", several=True
     )
@@ -39,10 +38,10 @@ class Reanalysis(Analysis[list[Reanalysed | ComparedFiles]]):
         """Returns it as a path; `compute` reads it."""
         return Path(source)
 
-    def compute(self, records: Sequence[Path], parameters: Parameters) -> list[Reanalysed | ComparedFiles]:
+    def compute(self, records: Sequence[Path], parameters: Parameters) -> list[Reanalysed]:
         """Returns a document for each format and language."""
         return reanalyse(records, parameters.rows)
 
-    def sheet(self, document: list[Reanalysed | ComparedFiles]) -> Sheet:
+    def sheet(self, document: list[Reanalysed]) -> Sheet:
         """Returns a table for each, with a row for each edit model, and its notes."""
         return reanalysis_sheet(document)

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.reanalysis.comparisons import COMPARED, ComparedFiles, arenas, compares, document_of
 from edit_eval.plugins.reanalysis.forms import FORMS, READERS
 from edit_eval.plugins.reanalysis.rows import NO_ROW, FileRow, Found
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
@@ -59,28 +58,23 @@ class Reanalysed(Summary, frozen=True, kw_only=True):
     zeros: list[DoubtfulRows]
 
 
-def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[Reanalysed | ComparedFiles]:
+def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[Reanalysed]:
     """Returns a document for each format and language found.
 
     `rows` is ImgEdit's `basic_edit.json`, if it is not beside its results. Raises `ConfigurationError` for a path
     without results in a known format, and for a file that cannot be read.
     """
     together: dict[tuple[str, str], list[Found]] = {}
-    compared: list[Path] = []
     for path in paths:
         if not path.exists():
             raise ConfigurationError(Text("{} does not exist", path))
         files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
         tables = [table for reader in READERS for table in reader(files, rows)]
-        pairs = [file for file in files if compares(file)]
-        if not tables and not pairs:
-            known = (*FORMS, *COMPARED)
-            raise ConfigurationError(Text("{} has no results in a known form; known are those of {}", path, known))
-        compared += pairs
+        if not tables:
+            raise ConfigurationError(Text("{} has no results in a known form; known are those of {}", path, FORMS))
         for table in tables:
             together.setdefault((table.form, table.language), []).append(table)
-    documents = [_document(form, language, several) for (form, language), several in together.items()]
-    return [*documents, *map(document_of, arenas(compared))]
+    return [_document(form, language, several) for (form, language), several in together.items()]
 
 
 def _document(form: str, language: str, tables: Sequence[Found]) -> Reanalysed:

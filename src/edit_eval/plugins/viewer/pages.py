@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -13,23 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 from markupsafe import Markup
 
 from edit_eval import __version__
-from edit_eval.benchmarks.known_sources import with_known_sources
-from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.files.new import refuse_existing, written_whole
-from edit_eval.json_values import JsonObject
-from edit_eval.pictures import CopyLimits
-from edit_eval.plugins.viewer.following import Following
+from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.viewer.pictures import ServedPictures
 from edit_eval.plugins.viewer.runs import WatchedRun
-from edit_eval.plugins.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, item_of
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.files import SIDE, export, in_limits
+from edit_eval.reporting.page.files import export
 from edit_eval.reporting.page.page import (
     Served,
     asset,
@@ -41,11 +33,10 @@ from edit_eval.reporting.page.page import (
     spoken_by,
     stylesheet,
 )
-from edit_eval.reporting.page.shown_pictures import PictureAddress, thumbnails
+from edit_eval.reporting.page.shown_pictures import PictureAddress
 from edit_eval.reporting.table import in_each
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
-from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes
 from edit_eval.text import Text
 
 _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
@@ -161,9 +152,8 @@ def plain_page(
     data: Mapping[str, Any],
     *,
     language: str = "en",
-    served: bool = True,
 ) -> str:
-    """Returns a page that `scripts` fill from `data`. Not `served`: for opening from disk."""
+    """Returns a page that `scripts` fill from `data`."""
     titles = in_each(lambda language: f"{said(title, language)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
     program = closed("elements.js", more="\n".join(map(own, scripts)))
@@ -174,8 +164,7 @@ def plain_page(
         .from_string(own("plain.html.j2"))
         .render(
             language=language,
-            policy=policy(style, (early, program), served=served),
-            served=served,
+            policy=policy(style, (early, program), served=True),
             title=titles[language],
             style=Markup(style),
             script=Markup(program),
@@ -184,113 +173,3 @@ def plain_page(
             version=__version__,
         )
     )
-
-
-# -- A page on which people vote without a server: all pairs and pictures in one file, without the names of models --
-
-PAIRS = 100
-"""Default number of pairs in a page."""
-_SCRIPTS = ("ballot.js", "raters.js")
-
-
-def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int = SIDE, force: bool = False) -> int:
-    """Writes the page to `target`; returns its number of pairs: `pairs`, or all that are left.
-
-    The pairs behind its tickets are kept in the run (`votes/pages/`), not in the page. Pairs of an earlier page are
-    repeated only as those that several raters should see. An existing file is replaced only with `force`. Raises
-    `ConfigurationError` if the page cannot be written or there is nothing to ask, `RunDirectoryError` for a run that
-    cannot be read.
-    """
-    in_limits(side)
-    if pairs < 1:
-        raise ConfigurationError(Text("--pairs {}: must be 1 or more", pairs))
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ConfigurationError(Text("{}: name a file that ends in .html", target))
-    refuse_existing(target, force=force)
-    following = Following(run)
-    table = following.table
-    if table is None:
-        raise RunDirectoryError(following.fault)
-    if len(table.experiment.edit_models) < 2:
-        raise ConfigurationError(Text("{} has one edit model; a vote is between two", run))
-    drawn = _drawn(following, pairs)
-    if not drawn:
-        raise ConfigurationError(Text("{}: no pair of edits is left to ask about", run))
-    page = secrets.token_hex(8)
-    lines = [asked_pair(secrets.token_hex(12), pair, page) for pair in drawn]
-    samples = {
-        source.id: source for source in with_known_sources(table.of_sample(i).sample for i in {p.sample for p in drawn})
-    }
-    shown = _Shown(run)
-    tasks = [_task(shown, line, pair, samples[pair.sample]) for line, pair in zip(lines, drawn, strict=True)]
-    language = table.experiment.language
-    title = Text("Which edit is better?")
-    html = plain_page(title, _SCRIPTS, {"page": page, "pairs": tasks}, language=language, served=False)
-    with written_whole(target) as temporary:
-        _write(temporary, html, shown.paths, CopyLimits(side, 4 * side * side))
-        ballot = Ballot(run, PAGES)
-        ballot.add(*lines)
-        ballot.close()
-    return len(drawn)
-
-
-def _drawn(following: Following, count: int) -> list[SidedPair]:
-    assert following.table is not None
-    votes = read_votes(following.path, following.table.edits)
-    before = read_asked(following.path)
-    counted = votes.counted(following.table.samples)
-    draw = PairDraw(following, counted, np.random.default_rng(), disputed(following))
-    draw.planned(line for line in before if line.ticket not in votes.tickets)
-    others: list[AskedPair | VoteLine] = [*votes.lines, *before]
-    first = {item_of(line) for line in others}
-    pairs: dict[Any, SidedPair] = {}
-    while len(pairs) < count:
-        # Pairs seen by others are repeated only as shared ones, until nothing else is left.
-        pair = draw.next(pairs.keys(), others, avoid=first) or draw.next(pairs.keys(), ())
-        if pair is None:
-            break
-        pairs[pair.item] = pair
-    return list(pairs.values())
-
-
-class _Shown:
-    """Pictures of a page, in order of first appearance."""
-
-    def __init__(self, run: Path) -> None:
-        self._run = run
-        self._places: dict[Path, int] = {}
-
-    @property
-    def paths(self) -> Sequence[Path]:
-        return list(self._places)
-
-    def place(self, path: Path) -> int:
-        return self._places.setdefault(path, len(self._places))
-
-    def of_edit(self, image: str) -> int:
-        return self.place(self._run / image)
-
-
-def _task(shown: _Shown, line: AskedPair, pair: SidedPair, sample: Sample) -> JsonObject:
-    source = sample.pictures.get("source")
-    return {
-        "ticket": line.ticket,
-        "instruction": sample.instruction,
-        "language": sample.language,
-        "source": shown.place(Path(source.path)) if source and source.path else None,
-        "left": shown.of_edit(pair.left.image),
-        "right": shown.of_edit(pair.right.image),
-    }
-
-
-def _write(file: Path, html: str, paths: Sequence[Path], size: CopyLimits) -> None:
-    above, below = html.split('<script type="application/json"')  # text from records has no "<"
-    with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
-        out.write(above)
-        out.writelines(_elements(paths, size))
-        out.write('<script type="application/json"' + below)
-
-
-def _elements(paths: Sequence[Path], size: CopyLimits) -> Iterator[str]:
-    for place, made in enumerate(thumbnails(paths, size)):
-        yield f'<script type="text/plain" id="picture-{place}">{made or ""}</script>\n'

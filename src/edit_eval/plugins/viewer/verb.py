@@ -9,8 +9,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from edit_eval.reporting.language import said
-from edit_eval.text import Text
-from edit_eval.verbs.command_line import Code, Force, RunFolder, answer
+from edit_eval.verbs.command_line import Code, Force, RunFolder
 from edit_eval.verbs.contract import Verb
 
 
@@ -71,54 +70,11 @@ class VoteExport(Verb):
         write_votes(made.votes, made.results.samples, file, every=votes, force=force)
 
 
-class VotePage(Verb):
-    """Write a page on which people vote without a server.
-
-    It has blind pairs with their pictures in one file, to send to raters, and needs no network. Raters send back a file
-    for `vote import`.
-    """
-
-    @staticmethod
-    def call(
-        run: RunFolder,
-        file: Annotated[Path, typer.Argument(metavar="FILE.html", help="Where to write it.")],
-        *,
-        pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of edits in it.")] = 100,
-        size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
-        force: Force = False,
-    ) -> None:
-        """Writes the file, and says how many pairs are in it."""
-        from edit_eval.plugins.viewer.pages import write_raters_page
-
-        count = write_raters_page(run, file, pairs=pairs, side=size, force=force)
-        answer(lambda: {"written": str(file), "pairs": count}, lambda: print(said(Text("{}: {} pairs", file, count))))
-
-
-class VoteImport(Verb):
-    """Add the votes that raters have sent back.
-
-    Votes from a page of `vote page` are added to the run. The same file twice adds nothing.
-    """
-
-    @staticmethod
-    def call(
-        run: RunFolder,
-        files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that the raters' page has saved.")],
-    ) -> None:
-        """Adds them, and says how many are new."""
-        from edit_eval.store.run_directory import RunDirectory
-        from edit_eval.store.votes import add_saved_votes
-
-        counts = add_saved_votes(RunDirectory.existing(run).path, files)
-        line = Text("{} new votes, {} changed, {} already there", counts["new"], counts["changed"], counts["already"])
-        answer(lambda: counts, lambda: print(said(line)))
-
-
 class VoteVerb(Verb):
-    """Collect people's votes, and write them as files."""
+    """Write people's votes as files; `view` collects them."""
 
     about: ClassVar = {"group": "To judge, and to examine judges"}
-    below: ClassVar[Mapping[str, type[Verb]]] = {"export": VoteExport, "page": VotePage, "import": VoteImport}
+    below: ClassVar[Mapping[str, type[Verb]]] = {"export": VoteExport}
 
     @staticmethod
     def call() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 import zlib
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, samp
 from edit_eval.statistics.raters import Item
 from edit_eval.statistics.series import gain
 from edit_eval.statistics.votes import CHOICES, SHARES, Vote
-from edit_eval.store.votes import AskedPair, Ballot, VoteLine, is_rater_name, now, read_asked, read_votes
+from edit_eval.store.votes import Ballot, VoteLine, is_rater_name, read_votes
 from edit_eval.text import Text
 
 # -- choosing the next pair of edits for a rater: the models, the sample, and the sides --
@@ -46,24 +47,27 @@ class SidedPair:
         return Item.of_two(self.left.edit_model, self.right.edit_model, self.sample, self.edit_seed)
 
 
-def item_of(line: AskedPair | VoteLine) -> Item:
-    """Returns the item of a vote, or of a pair that a rater was asked about."""
+def item_of(line: VoteLine) -> Item:
+    """Returns the item of a vote."""
     return Item.of_two(line.left, line.right, line.sample, line.edit_seed)
 
 
-def asked_pair(ticket: str, pair: SidedPair, page: str = "") -> AskedPair:
-    """Returns the record of a pair; `page` is the raters' page that contains it."""
-    return AskedPair(
+def vote_on(pair: SidedPair, *, ticket: str, rater: str, choice: str, seconds: float) -> VoteLine:
+    """Returns the vote on a pair, given now."""
+    return VoteLine(
         ticket=ticket,
-        page=page,
+        rater=rater,
         sample=pair.sample,
         edit_seed=pair.edit_seed,
         left=pair.left.edit_model,
         right=pair.right.edit_model,
         left_key=pair.left.key,
         right_key=pair.right.key,
+        choice=choice,
         weight=round(pair.weight, 6),
         how=pair.how,
+        seconds=round(seconds, 2),
+        at=round(time.time(), 3),
     )
 
 
@@ -93,34 +97,28 @@ class PairDraw:
         for vote in votes:
             self._count(vote.sample_id, vote.edit_seed)
 
-    def planned(self, lines: Iterable[AskedPair]) -> None:
+    def planned(self, pairs: Iterable[SidedPair]) -> None:
         """Takes into account pairs that raters were asked about but have not answered yet."""
-        for line in lines:
-            self._plan(line.left, line.right, line.sample, line.edit_seed)
+        for pair in pairs:
+            self._plan(pair.left.edit_model, pair.right.edit_model, pair.sample, pair.edit_seed)
 
-    def next(
-        self, seen: Collection[Item], others: Sequence[AskedPair | VoteLine], *, avoid: Collection[Item] = ()
-    ) -> SidedPair | None:
-        """Returns a pair that is not among the `seen`; None if all are.
-
-        `others`: pairs of other raters, some of which are drawn again; those to `avoid` are drawn only in that way.
-        """
+    def next(self, seen: Collection[Item], others: Sequence[VoteLine]) -> SidedPair | None:
+        """Returns a pair that is not among the `seen`; None if all are. Some votes of `others` are drawn again."""
         shared = [line for line in others if item_of(line) not in seen and self._is_there(line)]
         if shared and self._chance.random() < SHARED:
             line = shared[int(self._chance.integers(len(shared)))]
             return self._sided(line.left, line.right, line.sample, line.edit_seed, line.weight, "shared")
-        taken = {*seen, *avoid}
         items = list(self._place)
         due = [items[place] for place in sample_order(self._asked, self._chances, self._phases)]
         for a, b in self._choice.order():
             for sample, seed in due:
                 there = (a, sample, seed) in self._edits and (b, sample, seed) in self._edits
-                if there and Item.of_two(a, b, sample, seed) not in taken:
+                if there and Item.of_two(a, b, sample, seed) not in seen:
                     weight = 1 / (len(items) * float(self._chances[self._place[sample, seed]]))
                     return self._sided(a, b, sample, seed, weight, "telling")
         return None
 
-    def _is_there(self, line: AskedPair | VoteLine) -> bool:
+    def _is_there(self, line: VoteLine) -> bool:
         return all((model, line.sample, line.edit_seed) in self._edits for model in (line.left, line.right))
 
     def _sided(self, a: str, b: str, sample: str, seed: int, weight: float, how: str) -> SidedPair:
@@ -248,9 +246,9 @@ class Voting:
             if self._disputed[0] != watched.seen:
                 self._disputed = watched.seen, disputed(watched.following)
             draw = PairDraw(watched.following, counted, self._chance, self._disputed[1])
+            answered = {line.ticket for line in votes.lines}
             shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
-            waiting = [asked_pair(name, ticket.pair) for name, ticket in shown.values()]
-            draw.planned(line for line in (*read_asked(watched.path), *waiting) if line.ticket not in votes.tickets)
+            draw.planned(ticket.pair for name, ticket in shown.values() if name not in answered)
             others = [line for line in votes.lines if line.rater != rater]
             pair = draw.next({item_of(line) for line in mine}, others)
             if pair is None:
@@ -290,7 +288,8 @@ class Voting:
         if ticket is None or ticket.rater != rater:
             raise NotAVote(409, Text("that pair was not shown to you here; this is the next one"))
         with self._lock:
-            self._ballot.add(asked_pair(str(name), ticket.pair).answered(rater, choice, float(seconds), now()))
+            vote = vote_on(ticket.pair, ticket=str(name), rater=rater, choice=choice, seconds=float(seconds))
+            self._ballot.add(vote)
         return self.next(rater)
 
     def close(self) -> None:
