@@ -264,5 +264,5 @@ def test_a_category_with_a_comma_is_named_in_quotes() -> None:
     assert words('"cut, paste",move , 5"') == ["cut, paste", "move", '5"']
     of_two = sample(0, "cut, paste", "")
     assert passing([of_two], categories=words('"cut, paste"') or ()) == (of_two,)
-    with pytest.raises(ConfigurationError, match="did you mean `cut, paste`.*'\"cut, paste\"'"):
+    with pytest.raises(ConfigurationError, match="did you mean `cut, paste`"):
         passing([of_two], categories=words("cut, paste") or ())
