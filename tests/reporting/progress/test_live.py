@@ -171,7 +171,9 @@ def test_a_display_that_fails_stops_no_run(
     assert told == ("" if isinstance(error, OSError) else "note: last\n"), "whom a terminal has left is told nothing"
 
 
-@pytest.mark.parametrize("name", ["__init__", "replica", "running", "step", "finished", "edit", "judgement", "snapshot"])
+@pytest.mark.parametrize(
+    "name", ["__init__", "replica", "running", "step", "finished", "edit", "judgement", "snapshot"]
+)
 def test_a_fault_in_what_is_told_is_said_once_and_stops_no_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
