@@ -8,6 +8,7 @@ Each answers in the form that its pages document; what happens is decided by a w
     GONE      the first address has expired         HALF      the first answer is cut off in the middle
     BUSY      the first answer is a 503             BROKE     the account has no credit
     LIMIT     a judge's answer is cut off           STOPS     a judge's answer ends for another reason
+    LOST      a task is not found at first (404)
 
 Anything else is a picture of 1024 pixels a side, in the shape asked for. Providers with tasks let each be asked for
 once before it is done. `bill` has what each answer cost, `asked` what came in. Standard library and Pillow only.
@@ -198,6 +199,8 @@ class _Handler(BaseHTTPRequestHandler):
         with self.owner.lock:
             self.owner.times["task", name] += 1
             early = self.owner.times["task", name] == 1 or not self.owner.held.is_set()
+        if early and name.startswith("LOST"):
+            return self.give({"detail": "Not found."}, 404)
         host = f"http://127.0.0.1:{self.owner.port}"
         file = f"{host}/files/{'gone' if name.startswith('GONE') else 'fine'}.png"
         if provider == "bfl":
@@ -500,7 +503,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.give({"output": {"choices": [choice]}}, half=word == "HALF" and first)
 
 
-_WORDS = ("REFUSE", "BLOCK", "ALONE", "DRAFT", "WAIT", "BODY", "GONE", "HALF", "BUSY", "BROKE", "LIMIT", "STOPS")
+_WORDS = (
+    "REFUSE",
+    "BLOCK",
+    "ALONE",
+    "DRAFT",
+    "WAIT",
+    "BODY",
+    "GONE",
+    "HALF",
+    "BUSY",
+    "BROKE",
+    "LIMIT",
+    *("STOPS", "LOST"),
+)
 
 
 def _instance(schema: Any) -> Any:

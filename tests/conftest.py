@@ -112,7 +112,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for which in (False, True):
             rows = sorted(((took, name) for name, took in _processor.items() if ("::" in name) is which), reverse=True)
             terminalreporter.write_line(f"{sum(took for took, _ in rows):8.1f} of {len(rows)}")
-            terminalreporter.write_line("\n".join(f"{took:8.1f} {name}" for took, name in rows[:200]))
+            terminalreporter.write_line("\n".join(f"{took:8.1f} {name}" for took, name in rows if took >= 0.05))
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     rows = [value for report in reports for name, value in report.user_properties if name == "simulated"]
     if rows and "chaos" in config.option.markexpr:

@@ -49,7 +49,7 @@ IMPORTED = {
             "edit_eval.plugins.scenes.in_worker.judge",
             "edit_eval.plugins.scenes.in_worker.ladder",
         ),
-        *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
+        *("edit_eval.edit_models.image_endpoint", "aiohttp"),
     ),
 }
 DEAR = ("edit_eval.plugins.serve", "edit_eval.plugins.ray.driver", "edit_eval.__main__")

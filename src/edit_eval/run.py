@@ -144,7 +144,7 @@ class Run:
     def results(self) -> Results:
         """All records, for statistics and reports."""
         directory, table, experiment = self._directory, self.table, self.experiment
-        timeline = directory.timeline()
+        timeline = directory.timeline(experiment.identities)
         by_kind = table.by_kind()
         judgements = tuple(by_kind["edit"])
         scoring = {judge.name: judge.scoring for judge in experiment.judges}

@@ -293,6 +293,7 @@ PLANTED = {
     "the first is bold": (paper, "mark_of", _bold),
     "pictures that are not there": (words, "_not_in_order", _other_counts),
     "a lead is a win": (concluded, "_kind", _all_beaten),
+    "nothing can be unseen": (concluded, "_rests_on_few", lambda original: lambda contest: False),
     "a win more": (words, "_by_signs", _by_one_win_more),
 }
 

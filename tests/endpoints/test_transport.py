@@ -24,7 +24,6 @@ from edit_eval.endpoints.transport import (
     Unacceptable,
     Unreached,
     below,
-    http_client,
     needs_no_proxy,
     proxy_to,
 )
@@ -34,7 +33,7 @@ from endpoints.own_loop import run_apart
 from judge_server import JudgeServer, Reply
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 Answer = Callable[[Any], None]
 KEY = "sk-CANARY-4f1b09d2"
@@ -97,12 +96,11 @@ def bomb(size: int) -> bytes:
     return b"".join((*pieces, packer.flush()))
 
 
-def get(url: str, **options: Any) -> Any:
-    async def ask() -> Any:
-        async with http_client("http://127.0.0.1", **options) as client:
-            return await client.get(url)
-
-    return run_apart(ask())
+def get(url: str, **options: Any) -> str:
+    try:
+        return posted(url, **options)[1]
+    except Unreached as unreached:
+        raise unreached.__cause__ or unreached from None
 
 
 @pytest.mark.parametrize(
@@ -117,13 +115,12 @@ def get(url: str, **options: Any) -> Any:
 )
 def test_an_answer_is_read_however_it_is_packed(packed: bytes, headers: tuple[str, ...]) -> None:
     with raw_server(whole(packed, *headers)) as (url, _):
-        got = get(url)
-    assert (got.status_code, got.json(), got.text) == (200, {"a": 1}, '{"a": 1}')
+        assert get(url) == '{"a": 1}'
 
 
 def test_the_bound_itself_is_no_fault() -> None:
     with raw_server(whole(b"x" * 1000)) as (url, _):
-        assert len(get(url, longest=1000).content) == 1000
+        assert len(get(url, longest=1000)) == 1000
         with pytest.raises(Unacceptable, match=r"is longer than 0\.000952\d* MiB"):
             get(url, longest=999)
 
@@ -295,7 +292,6 @@ def test_a_proxy_that_is_not_spoken_to_is_refused_by_name_where_it_is_needed(
         proxy_to("http", "judge.invalid")
     monkeypatch.setenv("no_proxy", "judge.invalid")
     assert proxy_to("http", "judge.invalid") is None
-    run_apart(http_client("http://judge.invalid/v1").aclose())
 
 
 def test_a_servers_own_query_stays_behind_the_path() -> None:

@@ -23,7 +23,7 @@ from edit_eval.plugins.closed_models.in_worker.editing import Api
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
 from edit_eval.records import Reply, Status
 
-REFUSED, ACCOUNT, DENIED, DAY, BUSY, OTHER = Says
+REFUSED, ACCOUNT, KEY, DENIED, DAY, BUSY, OTHER = Says
 PATIENCE = 300.0
 """Seconds for an answer, on a machine that is busy with other things."""
 
@@ -162,7 +162,7 @@ ERRORS = [
     Error(
         400,
         said("API key not valid", status="INVALID_ARGUMENT", details=[{"reason": "API_KEY_INVALID"}]),
-        ACCOUNT,
+        KEY,
         "ai.google.dev: troubleshooting",
     ),
     Error(

@@ -17,7 +17,7 @@ from judge_server import Asked, JudgeServer
 from late_imports import needs
 from small_benchmark import write_benchmark
 
-needs("openai")
+needs("aiohttp")
 
 COUNT, LAST = 12, 4
 PATIENCE = 60.0

@@ -103,7 +103,7 @@ def test_ctrl_c_by_then(tmp_path: Path) -> None:
         (tmp_path / "go").touch()
         said = command.wait()
     assert said.code == 130, said.text
-    assert not workers_of(tmp_path / "run")
+    assert wait_until(lambda: not workers_of(tmp_path / "run"))
     refuse_any_harm(Run(tmp_path / "run"))
     assert any(status is Status.PENDING for _, status in statuses(Run(tmp_path / "run")))
     finish_the_controls(tmp_path, what)

@@ -92,7 +92,7 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
     assert "\n" not in said
     if part >= 0.3:
         assert re.search(r"the remaining (1 edit|\d+ edits) and [89] judgements need about", said)
-    assert not workers_of(disk / "run")
+    assert wait_until(lambda: not workers_of(disk / "run"))
     done = {r["key"] for r in lines(disk / "run", "edits") if r["status"] == "ok"}
     assert not [r for r in lines(disk / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
     small_disk(16 << 20)
@@ -149,7 +149,7 @@ def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nu
     assert not [r for r in lines(tmp_path / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
     assert "File too large" in said
     assert "need about" in said
-    assert not workers_of(tmp_path / "run")
+    assert wait_until(lambda: not workers_of(tmp_path / "run"))
     made = run(tmp_path, judge=judge)
     assert verdicts(made) == verdicts(Run(tmp_path / "clean"))
     assert {e.status for e in made.results.edits} == {Status.OK}
@@ -176,7 +176,7 @@ def test_whatever_the_disk_says_it_is_one_line(
     with pytest.raises(CannotWrite, match=os.strerror(number)) as stopped:
         run(tmp_path, edit={"seconds": 0.02})
     assert stopped.value.exit_code == 4
-    assert not workers_of(tmp_path / "run")
+    assert wait_until(lambda: not workers_of(tmp_path / "run"))
     monkeypatch.undo()
     assert verdicts(run(tmp_path, edit={"seconds": 0.02})) != []
     assert [v[:9] for v in verdicts(Run(tmp_path / "run"))] == [v[:9] for v in verdicts(undisturbed)]
@@ -191,7 +191,7 @@ def test_a_run_directory_that_is_removed_ends_the_run_at_once(tmp_path: Path) ->
 
     with pytest.raises(CannotWrite, match="its journals were moved or deleted"):
         run(tmp_path, edit={"seconds": 0.1}, ears=Vandal())
-    assert not workers_of(tmp_path / "run")
+    assert wait_until(lambda: not workers_of(tmp_path / "run"))
 
 
 def test_a_folder_that_must_not_be_written_is_refused(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from image_server import (
 from late_imports import needs
 from small_benchmark import sample_id, write_benchmark
 
-needs("openai")
+needs("aiohttp")
 
 KEY = "sk-CANARY-edits-4f1b09d2"
 TRUNCATED = picture(encoded(drawn((64, 64), 1))[:-20])

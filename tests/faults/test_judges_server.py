@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.errors import Stopped
+from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import lines, settings
@@ -20,7 +20,7 @@ from judge_server import Asked, JudgeServer, Reply
 from late_imports import needs
 from small_benchmark import numbers, sample_id, write_benchmark
 
-needs("openai")
+needs("aiohttp")
 
 ONCE: dict[int, Reply] = {
     0: Reply.error(429, retry_after=0.2),
@@ -151,3 +151,18 @@ def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
         assert len(server.judged) == status.count(Status.PENDING)
     assert made.summary.coverage.by_status == {"ok": 12}
+
+
+def test_no_credit_at_the_first_request_is_no_fault_of_the_configuration(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 3)
+    with JudgeServer() as server:
+        server.canary = Reply.error(402, "Insufficient credits")
+        what = judged_by(server, tmp_path)
+        with pytest.raises(Stopped, match="Insufficient credits"):
+            evaluate(what, run_dir=tmp_path / "run", report=False)
+        assert [j.status for j in Run(tmp_path / "run").results.judgements] == [Status.PENDING] * 3
+        server.canary = Reply.error(401, "Incorrect API key provided")
+        with pytest.raises(ConfigurationError, match="Incorrect API key"):
+            evaluate(what, run_dir=tmp_path / "other", report=False)
+        server.canary = "ok"
+        assert evaluate(what, run_dir=tmp_path / "run", report=False).summary.coverage.by_status == {"ok": 3}

@@ -19,7 +19,7 @@ from faults.faulty_runs import Nursery, lines, settings, wait_until, workers_of
 from late_imports import needs
 from small_benchmark import numbers, write_benchmark
 
-needs("openai")
+needs("aiohttp")
 
 pytestmark = [
     pytest.mark.timeout(120),

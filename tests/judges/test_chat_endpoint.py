@@ -26,7 +26,7 @@ from edit_eval.records import Status
 from judge_server import Asked, JudgeServer, Reply
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 KEY = "sk-CANARY-4f1b09d2"
 
@@ -473,8 +473,8 @@ def test_whatever_else_the_client_raises_is_one_line_without_the_key(
 
 def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found out while nothing is loaded; the worker makes one line of it, as of any library that is missing."""
-    monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ModuleNotFoundError, match="openai"):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(ModuleNotFoundError, match="aiohttp"):
         ChatEndpoint(ChatEndpoint.Parameters(model="judge")).prepare()
 
 

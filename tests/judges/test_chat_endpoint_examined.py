@@ -13,7 +13,7 @@ from edit_eval.judges.contract import JudgeRequest
 from judge_server import JudgeServer, Reply
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 KEY = "sk-CANARY-4f1b09d2"
 

@@ -18,7 +18,7 @@ from judge_server import Asked, JudgeServer, Reply
 from late_imports import needs
 from small_benchmark import configuration, sample_id, write_benchmark
 
-needs("openai")
+needs("aiohttp")
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from late_imports import needs
 from played_servers import KINDS, TOKENS, Kind, PlayedServer
 from small_matrix import small_sample
 
-needs("openai")
+needs("aiohttp")
 
 LABELS = ("A", "B", "C")
 ASKED = AnswerForm("probabilities", LABELS)

@@ -19,7 +19,7 @@ from late_imports import needs
 from played_servers import KINDS, PICTURE_TOKENS, Kind, PlayedServer
 from small_benchmark import configuration, sample_id, write_benchmark
 
-needs("openai")
+needs("aiohttp")
 
 PROTOCOL = f"{Path(__file__).with_name('level_of_edit.py')}:LevelOfEdit"
 FIRST = {"A": 0.125, "B": 0.25, "C": 0.5, "The": 0.125}

@@ -19,7 +19,7 @@ from edit_eval.protocols.replies import object_schema
 from edit_eval.records import Reply, Status
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 PRESENT = [
     ("openai", "gpt-6.1-sol"),

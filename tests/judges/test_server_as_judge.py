@@ -16,7 +16,7 @@ from judge_server import JudgeServer
 from late_imports import needs
 from small_benchmark import numbers
 
-needs("openai")
+needs("aiohttp")
 
 CONFIGURATION = """
 benchmark: {type: scenes, count: 5, size: 128, cache_dir: cache}

@@ -44,6 +44,7 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     host_elsewhere,
     listed_models,
+    plain,
 )
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import ServerEnvironment
@@ -80,7 +81,7 @@ class ImageEndpoint:
 
     holds_device = False
     only_looks = True
-    requires = ("openai", "aiohttp")
+    requires = ("aiohttp",)
 
     @dataclass(kw_only=True)
     class Parameters(ServerParameters):
@@ -173,9 +174,8 @@ class ImageEndpoint:
         return {"usd": usd, "told": bool(costs) and not rest, "attempts": attempts}
 
     def prepare(self) -> None:
-        """Imports the clients. Raises `ImportError` if one is missing."""
+        """Imports the client. Raises `ImportError` if it is missing."""
         import aiohttp  # noqa: F401
-        import openai  # noqa: F401
 
     def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
         """Connects, and requests the same tiny edit twice with one seed, and once with another.
@@ -248,26 +248,19 @@ class ImageEndpoint:
 
     def _asked(self, request: EditRequest, *, tiny: bool = False, **instead: str) -> Ask[Image | Refused]:
         pictures = [scaled(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
-        files = [
-            (f"{name}.png", png(picture), "image/png") for name, picture in zip(request.pictures, pictures, strict=True)
-        ]
-        fields = {**self._fields(pictures[0].size, request.seed, tiny=tiny), **instead}
-        images: Any = files if len(files) > 1 else files[0]  # a list becomes `image[]`, in its order
+        field = "image[]" if len(pictures) > 1 else "image"
+        files = [(field, f"{name}.png", png(shown)) for name, shown in zip(request.pictures, pictures, strict=True)]
+        fields = {"prompt": request.instruction, "model": self.parameters.model}
+        fields |= {**self._fields(pictures[0].size, request.seed, tiny=tiny), **instead}
 
-        async def ask(client: Any) -> Image | Refused:
-            import openai
-
-            edit = client.openai.images.with_raw_response.edit
-            try:
-                response = await edit(
-                    image=images, prompt=request.instruction, model=self.parameters.model, extra_body=fields
-                )
-            except openai.APIStatusError as error:
-                failure = self.client.failed(error.status_code, error.response.text, error.response.headers)
-                if failure.says is Says.REFUSED:
-                    return self._refused(failure.word, said_in(error.body), error.body)
-                raise failure from None
-            return await self._made(response.http_response.text, response.http_response.headers, pictures[0].size)
+        async def ask(client: Client) -> Image | Refused:
+            status, headers, text = await client.form("/images/edits", fields, files)
+            if 200 <= status < 300:
+                return await self._made(text, headers, pictures[0].size)
+            failure = client.failed(status, text, headers)
+            if failure.says is not Says.REFUSED:
+                raise failure
+            return self._refused(failure.word, failure.said, plain(text))
 
         return ask
 
@@ -300,10 +293,7 @@ class ImageEndpoint:
         """Returns the picture in an answer, or at the address that it names."""
         if (cost := stated_cost(headers)) is not None:
             self._costs.append(cost)
-        try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
-            document = None
+        document = plain(text)
         data = document.get("data") if isinstance(document, dict) else None
         items = [item for item in (data if isinstance(data, list) else []) if isinstance(item, dict)]
         found = [str(item.get("b64_json") or item.get("url") or "") for item in items]

@@ -30,14 +30,13 @@ import os
 import random
 import re
 import ssl
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from typing import Any, ClassVar, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
@@ -48,18 +47,16 @@ from edit_eval.endpoints.transport import (
     Unacceptable,
     Unreached,
     below,
-    http_client,
     proxy_to,
 )
-from edit_eval.endpoints.vocabulary import FREE, Says, read_error, said_in, with_hint
+from edit_eval.endpoints.vocabulary import FREE, OF_THE_ACCOUNT, Says, read_error, said_in, with_hint
 from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked
 from edit_eval.privacy import Secrets
 
 T = TypeVar("T")
 Ask = Callable[["Client"], Awaitable[T]]
-"""One attempt: given the open client, sends a request and returns its whole answer. Raises `Failure`, or any error of
-the library `openai`, if it used that."""
+"""One attempt: given the open client, sends a request and returns its whole answer. Raises `Failure`."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 """Seconds of the first pause between attempts, and of the longest; in between it doubles."""
@@ -170,14 +167,12 @@ class Client:
         """Address of the server, once the client is open."""
         self.base_url = ""
         """What its paths are below, once the client is open."""
-        self._openai: Any = None
         self._key = os.environ.get(served.api_key_env, "").strip()
         self.clean = Secrets({served.api_key_env: self._key}).hidden
         """Removes the key from a text."""
         self._lost = self._answered = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._library = threading.Lock()
         self._post: Posting | None = None
         self._alive: asyncio.Task[CanaryFound] | None = None
         self._met = False  # it has answered, so its address is right
@@ -211,7 +206,6 @@ class Client:
 
     def open(self) -> None:
         """Starts the thread that sends requests. Nothing is sent yet."""
-        self._openai = None
         said = self.served.base_url or self._address or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI
         self.base_url = self._ours.base_url if self._ours else said
         self._proxy()  # one that is not supported is refused by name
@@ -223,40 +217,16 @@ class Client:
             headers["authorization"] = f"Bearer {self._key or 'none'}"
             variables = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
             headers |= {name: value for name, variable in variables.items() if (value := os.environ.get(variable))}
-        self._post = Posting(
-            self.base_url,
-            {**headers, **self._headers},
-            self._longest,
-            direct=self._ours is not None,
-            stringify=lambda query: self.openai.qs.stringify(query),
-        )
+        self._post = Posting(self.base_url, {**headers, **self._headers}, self._longest, direct=self._ours is not None)
         self.address = address_of(self.base_url.rstrip("/") + "/")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
     @property
-    def openai(self) -> Any:
-        """The `openai.AsyncOpenAI` for the same server. Importing that library takes a second, so few models do."""
-        with self._library:
-            if self._openai is None:
-                import openai
-
-                self._openai = openai.AsyncOpenAI(
-                    api_key=self._key or "none",  # the library insists on a key
-                    base_url=self.base_url.partition("?")[0],
-                    default_query=dict(parse_qsl(urlsplit(self.base_url).query)),
-                    max_retries=0,  # the retries are ours: the library's know no total deadline
-                    timeout=self.served.attempt_timeout,
-                    http_client=http_client(self.base_url, self._longest, direct=self._ours is not None),
-                )
-            return self._openai
-
-    @property
     def is_closed(self) -> bool:
         """True if no connection is open, and none can be opened."""
-        closed = self._openai is None or self._openai.is_closed()
-        return self._loop is None and (self._post is None or self._post.is_closed) and bool(closed)
+        return self._loop is None and (self._post is None or self._post.is_closed)
 
     def close(self) -> None:
         """Closes the connections, their thread, and a server of ours; a request under way is cancelled."""
@@ -433,10 +403,8 @@ class Client:
         return "" if self._ours else self.clean(self._wait_for(self._described()))
 
     def about(self) -> dict[str, str]:
-        """Returns the server's address, the version of `openai` if that is used, and engine and interpreter of ours."""
-        ours = self._ours.about() if self._ours else {}
-        used = {} if self._openai is None else {"openai": str(sys.modules["openai"].__version__)}
-        return {"server": self.address, **used, **ours}
+        """Returns the server's address, and engine and interpreter of ours."""
+        return {"server": self.address, **(self._ours.about() if self._ours else {})}
 
     def excerpt(self, text: str) -> str:
         """Returns the beginning of a text from the server or the library, without markup, line ends and the key."""
@@ -491,10 +459,10 @@ class Client:
         return body
 
     def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
-        """Wraps a failure; final if someone else's server refuses for longer than a day, while ours may be started
-        again."""
-        final = not failure.again and failure.says is not Says.DAY and self.served.serve is None
-        return LoadError(f"{failure} {more}".rstrip(), final=final)
+        """Wraps a failure; final if someone else's server refuses whatever becomes of the account, while ours may be
+        started again."""
+        passes = failure.again or failure.says in (Says.ACCOUNT, Says.DAY) or self.served.serve is not None
+        return LoadError(f"{failure} {more}".rstrip(), final=not passes)
 
     @property
     def _server(self) -> str:
@@ -513,8 +481,6 @@ class Client:
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
-        if self._openai is not None:
-            await self._openai.close()
         if self._post is not None:
             await self._post.close()
 
@@ -527,7 +493,7 @@ class Client:
         try:
             return await self._ask(ask, retries)
         except Failure as failure:
-            if failure.says not in (Says.REFUSED, Says.ACCOUNT, Says.DAY):
+            if failure.says not in (Says.REFUSED, *OF_THE_ACCOUNT):
                 failure.canary = await self._canary_of_all()
             raise
 
@@ -544,7 +510,7 @@ class Client:
         except Failure as failure:
             if failure.says is Says.REFUSED:
                 return "up"
-            return "denied" if failure.says in (Says.ACCOUNT, Says.DENIED, Says.DAY) else "failed"
+            return "denied" if failure.says in (Says.DENIED, *OF_THE_ACCOUNT) else "failed"
 
     async def _ask(self, ask: Ask[T], retries: int | None = None) -> T:
         """Sends a request with all its attempts. Raises `Failure`."""
@@ -596,39 +562,24 @@ class Client:
 
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
         """Sends one request; returns a whole answer, or raises `Failure`."""
-        import anyio
-
         try:
-            with anyio.fail_after(seconds):
-                return await ask(self)
+            return await asyncio.wait_for(ask(self), seconds)
         except Failure:
             raise
-        except TimeoutError:
-            raise self._too_late(seconds) from None
+        except (asyncio.TimeoutError, TimeoutError):  # one from Python 3.11 on
+            raise Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s") from None
         except Exception as error:  # from None: the library's exception may hold the request, and so the key
-            openai = sys.modules.get("openai")
-            if openai is not None and isinstance(error, openai.APITimeoutError):
-                raise self._too_late(seconds) from None
-            if openai is not None and isinstance(error, openai.APIStatusError):
-                raise self.failed(error.status_code, error.response.text, error.response.headers) from None
             raise self.broken(error) from None
-
-    def _too_late(self, seconds: float) -> Failure:
-        return Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s")
 
     def broken(self, error: Exception) -> Failure:
         """Returns why there is no answer at all; a failure is returned as it is."""
         if isinstance(error, Failure):
             return error
-        openai = sys.modules.get("openai")
         cause = error.__cause__ or error
         if isinstance(cause, Unacceptable):
             return Failure(f"the answer of {self._server} {cause}", again=False)
         said = self.excerpt(str(cause)).rstrip(" :")
-        unreached = isinstance(error, Unreached) or (
-            openai is not None and isinstance(error, openai.APIConnectionError)
-        )
-        if unreached:
+        if isinstance(error, Unreached):
             lost, via = getattr(cause, "os_error", cause), self._proxy()
             never = _was_never_sent(cause)
             proxy = f" through the proxy {address_of(via)} (HTTP_PROXY, ALL_PROXY, NO_PROXY)" if via else ""
@@ -636,8 +587,6 @@ class Client:
             failure = Failure(text, says=Says.BUSY if never else Says.OTHER)
             failure.unreached, failure.free = never, never or isinstance(lost, ConnectionRefusedError)
             return failure
-        if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
-            return Failure(f"the request cannot be made: {said}", again=False)
         return Failure(f"the request failed: {type(error).__name__}: {said}")
 
     def _proxy(self) -> str:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import json
 import math
 import os
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 from urllib.request import getproxies, proxy_bypass
 
 from edit_eval.errors import LoadError
@@ -37,48 +38,19 @@ class Unreached(Exception):
     """No whole answer came; the cause says why."""
 
 
-def http_client(base_url: str, longest: int = LONGEST, *, direct: bool = False) -> Any:
-    """Returns a client for `openai.AsyncOpenAI(http_client=...)`, with the environment's proxy and certificates.
-
-    `direct`: no proxy, even if the environment names one.
-    """
-    import openai
-
-    parts = urlsplit(base_url)
-    proxy = None if direct else proxy_to(parts.scheme, parts.hostname or "", parts.port)
-
-    class Client(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
-        async def send(self, request: Any, **options: Any) -> Any:
-            response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
-            try:
-                body = await whole_body(response.headers, response.aiter_raw(), longest)
-            finally:
-                await response.aclose()
-            of_body = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it arrived
-            headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in of_body]
-            return type(response)(response.status_code, headers=headers, content=body, request=request)
-
-    return Client(headers={"Accept-Encoding": "identity"}, trust_env=False, proxy=proxy, verify=certificates())
-
-
 class Posting:
-    """Posts JSON to a server by aiohttp.
+    """Asks a server by aiohttp.
 
     A judge is asked thousands of times. With `openai`'s client a request takes three times the processor time, as
-    `bench/judging.py` shows, and importing that library as much as a thousand requests; a judge needs nothing of it.
+    `bench/judging.py` shows, and importing that library as much as a thousand requests; nothing of it is needed.
     """
 
     def __init__(
-        self,
-        base_url: str,
-        headers: Mapping[str, str],
-        longest: int = LONGEST,
-        *,
-        direct: bool = False,
-        stringify: Callable[[Mapping[str, Any]], str] = urlencode,
+        self, base_url: str, headers: Mapping[str, str], longest: int = LONGEST, *, direct: bool = False
     ) -> None:
-        """`headers` include the key; `longest` and `direct` as for `http_client`; `stringify` writes a query."""
-        self._base_url, self._longest, self._direct, self._stringify = base_url.rstrip("/"), longest, direct, stringify
+        """`headers` include the key; `longest`: the most bytes of an answer; `direct`: no proxy, even if the
+        environment names one."""
+        self._base_url, self._longest, self._direct = base_url.rstrip("/"), longest, direct
         self._headers = {**headers, "accept-encoding": "identity"}
         self._known: dict[tuple[str, bool], Any] = {}
         self._session: Any = None
@@ -88,7 +60,7 @@ class Posting:
 
         if not query and (known := self._known.get((path, above))) is not None:
             return known
-        url = URL(below(self._base_url, path, self._stringify(query) if query else "", above=above), encoded=True)
+        url = URL(below(self._base_url, path, _as_query(query) if query else "", above=above), encoded=True)
         if not query:
             self._known[path, above] = url
         return url
@@ -163,6 +135,10 @@ class Posting:
         """Closes its connections."""
         if self._session is not None:
             await self._session.close()
+
+
+def _as_query(query: Mapping[str, Any]) -> str:
+    return urlencode({name: said if isinstance(said, str) else json.dumps(said) for name, said in query.items()})
 
 
 def _text(response: Any, answer: bytes) -> str:

@@ -160,7 +160,9 @@ class Says(str, Enum):
     REFUSED = "refused"
     """A policy forbids this request: an answer, and final."""
     ACCOUNT = "account"
-    """The key, its credit or its rights: every request would end so."""
+    """The account's credit or rights: every request would end so."""
+    KEY = "key"
+    """The key is none of theirs: so would every request."""
     DENIED = "denied"
     """The account, or this request alone."""
     DAY = "day"
@@ -233,13 +235,14 @@ ERRORS: tuple[ErrorWords, ...] = (
     ErrorWords(r"\binsufficient_quota\b", Says.ACCOUNT, "OpenAI: a 429 that waiting does not cure"),
     ErrorWords(r"\binsufficient_user_quota\b|quota is not enough", Says.ACCOUNT, "songquanpeng/one-api#1270: a 403"),
     ErrorWords(r"\bexceeded_current_quota_error\b", Says.ACCOUNT, "platform.moonshot.ai: errors"),
-    ErrorWords(r"\bAPI_KEY_INVALID\b|\binvalid_api_key\b|Incorrect API key", Says.ACCOUNT, "Gemini: a 400; OpenAI"),
-    ErrorWords(r"\bInvalidApiKey\b|\bArrearage\b", Says.ACCOUNT, "DashScope: HKUDS/nanobot#4048"),
+    ErrorWords(r"\bAPI_KEY_INVALID\b|\binvalid_api_key\b|Incorrect API key", Says.KEY, "Gemini: a 400; OpenAI"),
+    ErrorWords(r"\bInvalidApiKey\b", Says.KEY, "DashScope: HKUDS/nanobot#4048"),
+    ErrorWords(r"\bArrearage\b", Says.ACCOUNT, "DashScope: HKUDS/nanobot#4048"),
     ErrorWords(r"\bAccountOverdueError\b", Says.ACCOUNT, "docs.byteplus.com/ModelArk: error codes"),
     ErrorWords(
         r"credit balance is too low|\bbilling_error\b", Says.ACCOUNT, "Anthropic: a 400; anthropic 2.14.0 ErrorType"
     ),
-    ErrorWords(r"\bauthentication_error\b", Says.ACCOUNT, "anthropic 2.14.0 ErrorType"),
+    ErrorWords(r"\bauthentication_error\b", Says.KEY, "anthropic 2.14.0 ErrorType"),
     ErrorWords(
         r"spend_limit_reached|organization_on_hold", Says.ACCOUNT, "anthropic 2.14.0 types/shared/error_details.py"
     ),
@@ -280,6 +283,9 @@ STATUSES: tuple[StatusWords, ...] = (
     StatusWords((408, 409, 425), Says.OTHER, "openai 3.57.0 _base_client.py, 425 by RFC 8470", again=True),
 )
 """Any other below 500 is final, any other from there on is worth another attempt."""
+
+OF_THE_ACCOUNT = (Says.ACCOUNT, Says.KEY, Says.DAY)
+"""What no other request would change."""
 
 FREE = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 503, 521, 522, 523, 529, 530)
 """Statuses with which nothing is charged, since no work was done."""

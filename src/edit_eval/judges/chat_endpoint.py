@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import importlib.util
-import inspect
 import json
 import math
 import re
@@ -40,7 +38,7 @@ from edit_eval.endpoints.vocabulary import Says
 from edit_eval.errors import CanaryFound, LoadError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import tokens_given
-from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, Chat, Completion
+from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
 from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.judges.chat_servers import Decision, wording
 from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
@@ -73,7 +71,7 @@ class ChatEndpoint:
 
     probabilities = True
     holds_device = False
-    requires = ("openai", "aiohttp")  # not torch, which modules shared with local judges import only when needed
+    requires = ("aiohttp", "pydantic_core")  # not torch, which modules shared with local judges import only when needed
     only_looks = True
 
     @dataclass(kw_only=True)
@@ -223,11 +221,9 @@ class ChatEndpoint:
         return {"lost": self.client.lost()}
 
     def prepare(self) -> None:
-        """Imports the client. Raises `ImportError` if it, or the library that its extra is named after, is missing."""
+        """Imports what asks. Raises `ImportError` if it is missing."""
         import aiohttp  # noqa: F401
-
-        if importlib.util.find_spec("openai") is None:  # importing it takes a second, and it is hardly ever used
-            raise ModuleNotFoundError("No module named 'openai'", name="openai")
+        import pydantic_core  # noqa: F401
 
     def load(
         self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[AnswerForm] = ()
@@ -299,12 +295,7 @@ class ChatEndpoint:
     # -- requests --
 
     def _refuse_unknown_keywords(self) -> None:
-        if self._interface.header is not None or not self.parameters.call:
-            return
-        from openai.resources.chat import AsyncCompletions
-
-        keywords = inspect.signature(AsyncCompletions.create).parameters
-        if unknown := next((name for name in self.parameters.call if name not in keywords), ""):
+        if self._interface.header is None and (unknown := min(self.parameters.call.keys() - KEYWORDS, default="")):
             raise LoadError(f"call: there is no keyword {unknown!r}; put what only your server knows into extra_body")
 
     def _question(self, request: JudgeRequest) -> Ask[str | Reply]:

@@ -122,6 +122,13 @@ def _count(*values: object) -> int:
 
 THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
+KEYWORDS = set(
+    "audio frequency_penalty logit_bias logprobs max_completion_tokens max_tokens metadata modalities moderation n "  # noqa: SIM905
+    "parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention "
+    "reasoning_effort response_format safety_identifier seed service_tier stop store temperature top_logprobs top_p "
+    "user verbosity web_search_options extra_query extra_body".split()
+)
+"""What `call` may have (openai 3.57.0 resources/chat/completions); what a server alone knows is in `extra_body`."""
 TEXT_PARTS = (None, "text", "output_text")
 """Types of the parts of a content that are the answer: OpenAI's, Mistral's; those of its Responses. Others are thoughts
 (`thinking`, `reasoning`), or no text."""

@@ -75,12 +75,15 @@ def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str]) -> list[Tex
     """Returns a sentence for each pair where one fails more, by chance or not, unless it is the worse one anyway."""
     lines = []
     for pair in pairs:
-        kind, failures = pair.outcome.failures, pair.failures
+        kind: str | None = pair.outcome.failures
+        failures = pair.failures
         if kind is None:
             continue
         more, less = (pair.a, pair.b) if failures.a > failures.b else (pair.b, pair.a)
         most, fewest = max(failures.a, failures.b), min(failures.a, failures.b)
         counts = most, failures.total, fewest, p_value(failures.p_adjusted)
+        if kind == "perhaps" and pair.scores_better == more:
+            kind = "but"
         lines.append(_REMARKS[kind](_pair_name(pair, names), names[more], *counts, names[less]))
     return lines
 
@@ -130,6 +133,15 @@ _REMARKS: Mapping[str, Callable[..., Text]] = {
         fewest,
         p,
         less,
+    ),
+    "but": lambda pair, more, most, total, fewest, p, less: Text(
+        "† {0}: {1} scores better, but fails more edits: {2} of {3} against {4} (p adj. {5}, so it may be chance).",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
     ),
     "perhaps": lambda pair, more, most, total, fewest, p, less: Text(
         "† {}: {} is not shown to score worse, but fails more edits: {} of {} against {} (p adj. "
@@ -261,7 +273,7 @@ def _print_samples(pair: Pair, count: int, letters: Mapping[str, str], console: 
     """Prints the samples that differ most. Not part of a sheet, because the judge's words are cut at the line's end."""
     if not pair.largest:
         return
-    a, b, digits = letters[pair.a], letters[pair.b], digits_of(pair.scale, [pair.mean_a, pair.mean_b])
+    a, b, digits = letters[pair.a], letters[pair.b], digits_of(pair.scale, [pair.mean_a, pair.mean_b], [pair.ci95])
     title = Text("{}: the samples that differ most", _pair_name(pair, letters))
     print_sheet([Line(), Line(title, "strong")], console, language)
     for sample in pair.largest[:count]:

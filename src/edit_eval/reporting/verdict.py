@@ -26,7 +26,8 @@ ADVICE_SHOWN = 2
 
 def digits(opinion: Opinion) -> int:
     """Returns the digits after the point for all numbers of one judge."""
-    return 2 if opinion.fights else digits_of(opinion.scale, [standing.mean for standing in opinion.standings])
+    means = [standing.mean for standing in opinion.standings]
+    return 2 if opinion.fights else digits_of(opinion.scale, means, [contest.ci95 for contest in opinion.contests])
 
 
 def verdict_sheet(verdict: Verdict, *, full: bool = False, drawn: bool = True) -> list[Line]:
@@ -249,7 +250,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
         return _by_signs(words, nearest) if nearest.exact else words
     level = [contest.other for contest in unsure if contest.kind == "level"]
     if level and len(level) == len(unsure):
-        lead = Text("No winner: {} and {} score the same on average", first, _listed(level))
+        lead = Text("No winner: {} score the same on average", _listed(level, first))
         return Text("{}; {} is better than {}", lead, first, _listed(beaten)) if beaten else lead
     names = _listed([contest.other for contest in unsure])
     if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few and not level:
@@ -260,8 +261,8 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     if level:
         ahead = [contest.other for contest in unsure if contest.kind != "level"]
         lead = Text(
-            "No winner: {0} and {1} score the same on average, and {0} is ahead of {2}, which may be chance",
-            *(first, _listed(level), _listed(ahead)),
+            "No winner: {1} score the same on average, and {0} is ahead of {2}, which may be chance",
+            *(first, _listed(level, first), _listed(ahead)),
         )
     elif few:
         lead = Text(
@@ -284,16 +285,16 @@ def _no_order(opinion: Opinion, verdict: Verdict) -> Text:
 
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
     margin = next(f"{contest.margin:g}" for contest in opinion.contests if contest.margin is not None)
-    names = _listed(opinion.others("equal"))
+    names = _listed(opinion.others("equal"), opinion.first)
     nearest, places = opinion.contests[0], digits(opinion)
     if len(opinion.contests) == 1 and (ci95 := nearest.ci95) is not None:
         return Text(
-            "{} and {} are equal within {} ({}): they differ by {}, 95% interval {} to {}",
-            *(opinion.first, names, margin, scale_words(opinion.scale)),
+            "{} are equal within {} ({}): they differ by {}, 95% interval {} to {}",
+            *(names, margin, scale_words(opinion.scale)),
             formats.score(nearest.difference, places),
             *(formats.score(end, places) for end in ci95),
         )
-    words = Text("{} and {} are equal within {} ({})", opinion.first, names, margin, scale_words(opinion.scale))
+    words = Text("{} are equal within {} ({})", names, margin, scale_words(opinion.scale))
     if beaten := opinion.others(*WON):
         return Text("{}; {} is better than {}", words, opinion.first, _listed(beaten))
     return words
@@ -357,7 +358,7 @@ def _alone(opinion: Opinion, verdict: Verdict) -> Text:
 
 def _not_comparable(opinion: Opinion, verdict: Verdict) -> Text:
     names = [standing.name for standing in opinion.standings]
-    return Text("No answer: no picture is scored for both {} and {}", names[0], _listed(names[1:]))
+    return Text("No answer: no picture is scored for both {} and {: or }", names[0], _some(names[1:]))
 
 
 def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
@@ -370,12 +371,11 @@ def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
         return Text("No answer: {} has given no score", opinion.judge)
     if not opinion.contests:
         names = [standing.name for standing in opinion.standings]
-        return Text("No answer: the scores of {} and {} cannot be compared", names[0], _listed(names[1:]))
-    others = _listed([contest.other for contest in opinion.contests])
-    first, nearest = opinion.standings[0].name, opinion.contests[0]
+        return Text("No answer: the scores of {} cannot be compared", _listed(names[1:], names[0]))
+    everybody, nearest = _listed([of.other for of in opinion.contests], opinion.standings[0].name), opinion.contests[0]
     if nearest.identical:
-        return Text("No winner: {} and {} have the same score on each of {} pictures", first, others, nearest.images)
-    return Text("No winner: {} and {} score the same on average, on {} pictures", first, others, nearest.images)
+        return Text("No winner: {} have the same score on each of {} pictures", everybody, nearest.images)
+    return Text("No winner: {} score the same on average, on {} pictures", everybody, nearest.images)
 
 
 _OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
@@ -408,7 +408,7 @@ def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.kind == "equal":
         alike = opinion.others("equal")
         if len(alike) < len(opinion.contests):
-            return Text("{} says {} and {} are equal", judge, first, _listed(alike))
+            return Text("{} says {} are equal", judge, _listed(alike, first))
         return Text("{} says they are equal", judge)
     if opinion.kind in ("not_comparable", "no_order") or not opinion.contests:
         return Text("{} cannot tell", judge)
@@ -482,15 +482,13 @@ def _plain(opinion: Opinion, contest: Contest) -> Text:
     return Text("{} ({})", by, scale_words(opinion.scale))
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Returns `A, B and C`, or how many if a sentence has no room for them."""
-    if len(names) > _MOST_NAMES:
-        return Text("{} others", len(names))
-    return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
+def _listed(others: Sequence[str], first: str = "") -> Text:
+    """Returns `A, B and C`, or how many others there are if a sentence has no room for them."""
+    return Text("{: and }", [first, *_some(others)] if first else _some(others))
 
 
-def _named(samples: Sequence[str]) -> str:
-    return Text("{} and {}", samples[:-1], samples[-1]) if len(samples) > 1 else samples[0]
+def _some(names: Sequence[str]) -> list[str]:
+    return [*names] if len(names) <= _MOST_NAMES else [Text("{} others", len(names))]
 
 
 # -- what to do next --
@@ -523,7 +521,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "outliers": lambda advice: Text(
         "Look at {1}: unlike the others, and {0} picture cannot tell such ones from chance. Add more.",
         advice.count,
-        _named(advice.names),
+        Text("{: and }", advice.names),
         plural="Look at {1}: unlike the others, and {0} pictures cannot tell such ones from chance. Add more.",
     ),
     "uneven": lambda advice: Text("Add source images: a few of the {} have too many of the samples.", advice.count),
@@ -555,6 +553,10 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
         )
         if advice.count
         else Text("Add pictures: with these few, controls cannot show that {} sees edits.", _listed(advice.names))
+    ),
+    "kinds": lambda advice: Text(
+        "Settled for pictures like these {}; a kind that so few can miss could undo it: add pictures of other kinds.",
+        advice.count,
     ),
     "nothing": lambda advice: Text("Nothing, this is settled."),
 }

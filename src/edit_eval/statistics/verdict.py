@@ -249,6 +249,7 @@ class Advice(msgspec.Struct, frozen=True):
         "audit",
         "audit_language",
         "controls",
+        "kinds",
         "nothing",
     ]
     count: int = 0
@@ -706,7 +707,21 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: Known, names: Sequence[str]) -> Iterable[Advice]:
     """Yields what to do next, the most useful first."""
     steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions, known)]
-    return steps or [Advice("nothing")]
+    unseen = [
+        contest.images
+        for opinion in opinions
+        for contest in opinion.contests
+        if opinion.counts and _rests_on_few(contest)
+    ]
+    return steps or [Advice("kinds", max(unseen)) if unseen else Advice("nothing")]
+
+
+def _rests_on_few(contest: Contest) -> bool:
+    """Returns whether a kind of pictures that these can well miss would undo what they show."""
+    if not contest.scores_better or contest.ruled_out_share is None:
+        return False
+    undone = contest.tipping_share is None or contest.tipping_share < contest.ruled_out_share
+    return undone or contest.wins + contest.losses < FEWEST_CLUSTERS
 
 
 def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:

@@ -95,9 +95,13 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, _, _, where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         opened = socket.socket(family, kind)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(where)
-        opened.listen(BACKLOG)  # a request right after the address is announced waits instead of being refused
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind(where)
+            opened.listen(BACKLOG)  # a request right after the address is announced waits instead of being refused
+        except BaseException:
+            opened.close()
+            raise
         return opened
     except (OSError, OverflowError) as error:
         raise ConfigurationError(

@@ -288,7 +288,7 @@ class TestServed:
         assert not of(findings, "servers")
 
     def test_what_it_lacks_is_named_with_the_line_that_installs_it(self, load: Load) -> None:
-        pytest.importorskip("openai")
+        pytest.importorskip("aiohttp")
         findings = of(self.examined(load, engine="vllm"), "environments")
         assert stoppers(findings) == [f"judge chat_endpoint: its server: {sys.executable} has no vllm"]
         (advice,) = (finding.advice for finding in findings if finding.stops)

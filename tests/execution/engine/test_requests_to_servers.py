@@ -21,6 +21,7 @@ def verdict(says: str, canary: str, others_succeed: bool) -> Verdict:
     ("says", "canary", "others_succeed", "expected"),
     [
         ("account", "answered", True, "away"),  # the words are sure, and a list of models costs no credit
+        ("key", "up", True, "away"),
         ("day", "not made", True, "away"),
         ("busy", "answered", True, "left"),
         ("busy", "known", False, "away"),
@@ -47,7 +48,7 @@ def test_the_evidence_decides(says: str, canary: str, others_succeed: bool, expe
 def test_busy_or_away_is_never_a_samples_fault_and_no_evidence_never_convicts() -> None:
     for says, canary, succeed in itertools.product((says.value for says in Says), CANARIES, (True, False)):
         found = verdict(says, canary, succeed)
-        if says in ("busy", "account", "day"):
+        if says in ("busy", "account", "key", "day"):
             assert found in ("left", "away")
         if found == "request":
             assert succeed or canary in ("answered", "known"), "somebody must have been let in"

@@ -100,17 +100,17 @@ def _no_program(*arguments: Any, **named: Any) -> Any:
 class TestInstallLine:
     def test_at_home_it_is_the_extra_elsewhere_the_package(self) -> None:
         python = shlex.quote(sys.executable)
-        assert install_line(sys.executable, ["openai"], True) == f"{python} -m pip install 'edit-eval[openai]'"
+        assert install_line(sys.executable, ["aiohttp"], True) == f"{python} -m pip install 'edit-eval[openai]'"
         line = install_line(sys.executable, ["torch", "diffusers", "cv2", "bs4"], True)
         assert line.endswith(" install 'edit-eval[diffusers]' 'edit-eval[metrics]' bs4")
-        assert install_line("/e/python", ["openai", "PIL"], False).startswith(
-            "uv pip install --python /e/python 'openai>=2.0' 'pillow>="
+        assert install_line("/e/python", ["aiohttp", "PIL"], False).startswith(
+            "uv pip install --python /e/python 'aiohttp>=3.11' 'pillow>="
         )
 
     @pytest.mark.parametrize(
         ("lacks", "said"),
         [
-            ("openai", "/e/python has no openai; install it: /e/python -m pip install 'openai>=2.0'"),
+            ("aiohttp", "/e/python has no aiohttp; install it: /e/python -m pip install 'aiohttp>=3.11'"),
             (
                 "mine",
                 "/e/python cannot find the module `mine.judges`; put it beside the configuration, or install it there",

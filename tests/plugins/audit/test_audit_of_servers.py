@@ -14,7 +14,7 @@ from edit_eval.run import Run
 from judge_server import JudgeServer
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 
 def section(server: JudgeServer) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from documented_blocks import DOCS, blocks
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 
 @pytest.mark.docs

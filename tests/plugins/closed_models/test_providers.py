@@ -23,7 +23,7 @@ from edit_eval.plugins.init.models import look_at_model
 from edit_eval.plugins.init.pictures import Pictures
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 MODELS = {
     "openai": "openai/gpt-image-2",
@@ -39,6 +39,7 @@ MODELS = {
 ALL = tuple(MODELS)
 ADDRESSED = ("fal", "bfl", "ark", "dashscope", "xai", "replicate")
 """Those that may put a picture at an address."""
+POLLED = ("bfl", "replicate")
 TOLD = tuple(COSTS)
 
 
@@ -140,6 +141,13 @@ def test_an_address_that_has_expired_is_ordered_once_more(name: str, providers: 
     assert isinstance(edit, Image.Image), edit
     assert len(providers.edits(name)) == bill["attempts"] == 2
     assert bill["usd"] == pytest.approx(providers.spent(name), rel=0.01)
+
+
+@pytest.mark.parametrize("name", POLLED)
+def test_a_task_that_cannot_be_found_once_is_asked_for_again_not_bought_again(name: str, providers: Providers) -> None:
+    edit, bill = made(providers, name, "LOST")
+    assert isinstance(edit, Image.Image), edit
+    assert len(providers.edits(name)) == bill["attempts"] == 1
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -268,7 +276,7 @@ def test_init_knows_them_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert look_at_model("edit_model", "fal/not-an-endpoint", Pictures({}, "")).section["type"] == "diffusers"
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if PROVIDERS[name].poll])
+@pytest.mark.parametrize("name", POLLED)
 def test_what_an_earlier_start_has_bought_is_fetched_not_bought_again(name: str, providers: Providers) -> None:
     model = Api(Api.Parameters(model=MODELS[name], base_url=providers.address(name), edit_price=0.04))
     noted: list[Submitted] = []

@@ -16,7 +16,7 @@ from edit_eval.plugins.closed_models.in_worker.editing import Api
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 CHEAPEST = {
     "openai/gpt-image-2": {"call": {"quality": "low"}, "edit_price": 0.03},

@@ -20,7 +20,7 @@ from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
 from edit_eval.store.run_directory import RunDirectory
 from late_imports import needs
 
-needs("openai")
+needs("aiohttp")
 
 MODELS = {
     "nano": ("gemini", "gemini/gemini-3-pro-image"),

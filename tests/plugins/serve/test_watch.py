@@ -130,12 +130,12 @@ def test_drawn_scenes_have_a_right_edit_and_the_scene_as_it_was() -> None:
         for kind in (RIGHT, COPY)
     )
     assert right.keys() == copies.keys()
-    assert len(right) == 10
+    assert len(right) == 20
     assert all(is_near_copy(submission.pictures["source"], submission.edit) for submission in copies.values())
     assert not any(submission.edit.data == copies[scene].edit.data for scene, submission in right.items())
     rewards = {(kind, scene): float(kind == RIGHT) for kind, of in ((RIGHT, right), (COPY, copies)) for scene in of}
-    assert right_above_copy(rewards) == (10, 10)
-    assert right_above_copy(dict.fromkeys(rewards, 0.5)) == (5, 10)
+    assert right_above_copy(rewards) == (20, 20)
+    assert right_above_copy(dict.fromkeys(rewards, 0.5)) == (10, 20)
 
 
 def test_unchanged_sources_that_are_worth_as_much_by_chance_are_no_alarm() -> None:

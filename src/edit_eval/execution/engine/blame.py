@@ -87,7 +87,7 @@ def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
     `facts`: see `errors.RequestError`; `others_succeed`: another request to its model was answered while it failed.
     """
     says, canary = facts["says"], facts["canary"]
-    if says in ("account", "day"):
+    if says in ("account", "key", "day"):
         return "away"
     if says == "busy":
         return "left" if others_succeed else "away"

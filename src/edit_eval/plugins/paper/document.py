@@ -101,6 +101,8 @@ class Setting(msgspec.Struct, frozen=True):
     source: str
     licence: str
     samples: int
+    skipped: int
+    """Further samples, which could not be used."""
     images: int
     edit_seeds: int
     repeats: int
@@ -230,6 +232,7 @@ def _setting(runs: Sequence[Run]) -> Setting:
         source=str(results.about.get("source", "")),
         licence=str(results.about.get("licence", "")),
         samples=len(used),
+        skipped=len(results.samples) - len(used),
         images=len({sample.cluster or sample.id for sample in used}),
         edit_seeds=experiment.edit_seeds,
         repeats=experiment.repeats,

@@ -71,7 +71,7 @@ class Api:
 
     holds_device = False
     only_looks = True
-    requires = ("openai", "aiohttp")
+    requires = ("aiohttp", "pydantic_core")
 
     @dataclass(kw_only=True)
     class Parameters(ServerParameters):
@@ -219,9 +219,9 @@ class Api:
     # -- at work --
 
     def prepare(self) -> None:
-        """Imports the clients. Raises `ImportError` if one is missing."""
+        """Imports what asks. Raises `ImportError` if it is missing."""
         import aiohttp  # noqa: F401
-        import openai  # noqa: F401
+        import pydantic_core  # noqa: F401
 
     def load(self, devices: Sequence[str]) -> None:
         """Checks that the key is there and, where that costs nothing, that provider and model know it.
