@@ -33,7 +33,7 @@ from edit_eval.reporting.terminal_text import (
     print_beside,
     stdout_console,
 )
-from edit_eval.reporting.verdict import of_comparison, verdict_sheet
+from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.power import POWER
@@ -56,7 +56,7 @@ def print_comparison(
     """
     console = console or stdout_console()
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}
-    print_sheet([*verdict_sheet(of_comparison(comparison), full=full), Line()], console, language)
+    print_sheet([*verdict_sheet(comparison.verdict, full=full), Line()], console, language)
     for number, judge in enumerate(comparison.judges):
         of_judge = [pair for pair in comparison.pairs if pair.judge == judge]
         first = next(column.name for column in comparison.columns if column.judge == judge)

@@ -13,7 +13,6 @@ from edit_eval.reporting.names import NAMES, scale_words
 from edit_eval.reporting.strengths import doubt_words
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
-from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
@@ -23,12 +22,6 @@ _MOST_NAMES = 3
 """Names that a sentence has room for; more are counted."""
 ADVICE_SHOWN = 2
 """Things to do next that are shown; the first is the most useful one."""
-
-
-def of_comparison(comparison: Comparison) -> Verdict:
-    """Returns the verdict of a comparison that is made."""
-    assert comparison.verdict is not None
-    return comparison.verdict
 
 
 def digits(opinion: Opinion) -> int:
