@@ -17,7 +17,7 @@ from edit_eval.reporting.language import catalogue, said
 from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized, packed, unpacked
 from edit_eval.verbs.command_line import say
 
-SEPARATORS = {"": "、", "; ": "；"}
+SEPARATORS = {"": "、", "; ": "；", " and ": " 和 "}
 CHINESE = {
     "{} of {} are scored": "{1} 个中有 {0} 个已评分",
     "not found": "未找到",
@@ -53,6 +53,10 @@ def test_lists_have_the_separators_of_the_language() -> None:
     assert Text("{} ({:; })", ["a", "b"], ["c", Text("not found")]) == "a, b (c; not found)"
     assert in_chinese(Text("{} ({:; })", ["a", "b"], ["c", Text("not found")])) == "a、b（c；未找到）"
     assert in_chinese(joined([Text("not found"), "x"])) == "未找到；x"
+    for names, english, chinese in (
+        ("a", "a", "a"), ("ab", "a and b", "a 和 b"), ("abcd", "a, b, c and d", "a、b、c 和 d"),
+    ):  # fmt: skip
+        assert (str(Text("{: and }", list(names))), in_chinese(Text("{: and }", list(names)))) == (english, chinese)
 
 
 @pytest.mark.parametrize(("count", "words"), [(0, "0 edits"), (1, "1 edit"), (2, "2 edits")])

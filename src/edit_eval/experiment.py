@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +28,7 @@ from edit_eval.benchmarks.selection import (
 from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
-from edit_eval.config.identity import Identity, digest, identity, in_section
+from edit_eval.config.identity import Identity, ask_classes, digest, identity
 from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection, ProtocolSection
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
@@ -133,10 +132,14 @@ class Experiment:
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
         else:
             refuse_nothing(seen)
-        there = _finished_edits(configuration, data)
+        ids = [sample.id for sample in samples]
+        asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
+        there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "finished", asked)
         finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
         models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
         columns, _ = columns_of(models, configuration.columns.values())
+        called = [column.name for column in columns]
+        unasked = ask_classes(configuration.judges.values(), "judge", folder, "unasked", ids, called)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
             raise ConfigurationError(
@@ -159,7 +162,10 @@ class Experiment:
             control_samples=0 if evaluation.controls == "auto" else evaluation.controls,
             more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
-            notes=(*data.notes, *families, *filter(None, map(_lacking_note, there, there.values()))),
+            notes=(
+                *(*data.notes, *families, *filter(None, map(_lacking_note, there, there.values()))),
+                *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
+            ),
             finished=finished,
             lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
             files={digest: path for edits in there.values() for path, digest in edits.files.values()},
@@ -444,6 +450,12 @@ class Experiment:
         the same, whatever they are called."""
         return makers(self.edit_models, self.refinements, self.judges)
 
+    @property
+    def identities(self) -> dict[str, str]:
+        """The digest of each model, by its key."""
+        models = {f"edit:{model.name}": model.digest for model in self.edit_models}
+        return models | {f"judge:{judge.name}": judge.model.digest for judge in self.judges}
+
     @cached_property
     def critics(self) -> frozenset[str]:
         """Judges whose words edit models are told: their scores are in no number."""
@@ -671,26 +683,6 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
     lines, sources = (getattr(benchmark, name, {}) for name in ("lines", "source_names"))
     return Data(tuple(map(tidied, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
-
-
-@staying_here()
-def _finished_edits(configuration: Configuration, data: Data) -> dict[str, Finished]:
-    """Returns the edits of each model that has them already. Raises `ConfigurationError` like the model's class."""
-    asked = SampleNames(
-        [sample.id for sample in data.samples],
-        data.sources,
-        str(configuration.benchmark.parameters.get("data_path", "")),
-    )
-    there = {}
-    for section in configuration.edit_models.values():
-        with suppress(NotHere):
-            model_class = import_class("edit_model", section.class_path, configuration.folder)
-            if hasattr(model_class, "finished"):
-                try:
-                    there[section.name] = model_class.finished(make_parameters(model_class, section.parameters), asked)
-                except ConfigurationError as error:
-                    raise in_section(section, error) from error
-    return there
 
 
 def _lacking_note(name: str, edits: Finished) -> str:

@@ -369,7 +369,7 @@ class Judgement:
     def asked(self) -> int:
         """Number of times the judge was asked anything for it; 0 if another judgement has its answers."""
         asked = sum(answer.asked for reading in self.readings for answer in reading.values())
-        return 0 if self.made_in else max(0, asked - self.free)
+        return max(0, asked - self.free)
 
     @property
     def answers(self) -> int:

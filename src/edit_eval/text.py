@@ -27,13 +27,23 @@ class EnglishOnly(PendingDeprecationWarning):
 
 
 class Items(tuple[Any, ...]):
-    """A list in a template. Its format is the separator of its items: `{:; }`; by default `, `."""
+    """A list in a template. Its format is the separator of its items: `{:; }`; by default `, `.
+
+    A word stands between the last two alone: `{: and }` is `a, b and c`.
+    """
 
     def __repr__(self) -> str:
         return repr(list(self))
 
     def __format__(self, between: str) -> str:
-        return (between or ", ").join(map(str, map(_plain, self)))
+        return "".join(
+            (self.before(place, between) or ", " if place else "") + str(_plain(item))
+            for place, item in enumerate(self)
+        )
+
+    def before(self, place: int, between: str) -> str:
+        """Returns what stands before an item, one of the `separators` of languages; empty for the usual one."""
+        return "" if between in (" and ", " or ") and place < len(self) - 1 else between
 
 
 class Text(str):
@@ -151,7 +161,8 @@ def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str,
             yield from localized(field, catalogue, separators)
         elif isinstance(field, Items) and not conversion:
             for at, item in enumerate(field):
-                yield separators.get(spec or "", spec or ", ") if at else "", True
+                between = field.before(at, spec or "")
+                yield separators.get(between, between or ", ") if at else "", True
                 yield from localized(item, catalogue, separators) if isinstance(item, Text) else [(str(item), False)]
         else:
             yield format(_FORMATTER.convert_field(_plain(field), conversion), spec or ""), False

@@ -21,6 +21,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Picture, Sample
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import words
 
 
 def sample(index: int, category: str, difficulty: str, *tags: str, fault: str = "") -> Sample:
@@ -257,3 +258,11 @@ def test_half_a_character_is_a_fault_that_can_be_written_down(broken: dict[str, 
 def test_a_note_alone_of_its_kind_keeps_its_words() -> None:
     note = Text("categories are of unequal size, {} {} to {} {}: {}", "'a'", 3, "'b'", 1, "x")
     assert said(next(iter(lint([], [note]))), "zh") == said(note, "zh") != note
+
+
+def test_a_category_with_a_comma_is_named_in_quotes() -> None:
+    assert words('"cut, paste",move , 5"') == ["cut, paste", "move", '5"']
+    of_two = sample(0, "cut, paste", "")
+    assert passing([of_two], categories=words('"cut, paste"') or ()) == (of_two,)
+    with pytest.raises(ConfigurationError, match="did you mean `cut, paste`"):
+        passing([of_two], categories=words("cut, paste") or ())

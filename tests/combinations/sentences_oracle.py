@@ -69,6 +69,12 @@ class Truth:
         means = [fmean(of) for of in self.images(judge, a, b).values()]
         return sum(x > SAME for x in means), sum(x < -SAME for x in means)
 
+    def outweighs_the_unseen(self, judge: str, a: str, b: str) -> bool:
+        """Whether a kind of pictures that these can miss, all lost by a, would leave it ahead."""
+        images, lead = self.images(judge, a, b), abs(self.lead(judge, a, b) or 0.0)
+        seen = 1 - 0.05 ** (1 / independently.worth(images))
+        return lead / (10 + lead) >= seen and sum(self.wins(judge, a, b)) >= FEWEST
+
     def mean(self, judge: str, model: str) -> float | None:
         known = self.means[judge, model]
         return fmean(known.values()) if known else None
@@ -155,7 +161,11 @@ def listed(words: str) -> list[str] | int:
     """The names in a list, or how many it says there are."""
     counted = re.fullmatch(r"(?:all )?(\d+) others", words)
     return (
-        2 if words == "both others" else int(counted[1]) if counted else re.findall(NAME, words.replace(" and ", ", "))
+        2
+        if words == "both others"
+        else int(counted[1])
+        if counted
+        else re.findall(NAME, re.sub(" and | or ", ", ", words))
     )
 
 
@@ -313,11 +323,11 @@ FORMS: Sequence[tuple[str, Check]] = (
         ),
     ),
     (
-        rf"No winner: {A} and {OTHERS} score the same on average(?:, on (?P<n>\d+) pictures)?{FIRST_BEATS}",
+        rf"No winner: {A}(?:,| and) {OTHERS} score the same on average(?:, on (?P<n>\d+) pictures)?{FIRST_BEATS}",
         lambda t, j, f: each(t, j, f["a"], f["others"], lambda b: level(t, j, f["a"], b)) and _and_beats(t, j, f),
     ),
     (
-        rf"No winner: {A} and {OTHERS} score the same on average, and (?P<self>{NAME}) is ahead of "
+        rf"No winner: {A}(?:,| and) {OTHERS} score the same on average, and (?P<self>{NAME}) is ahead of "
         rf"(?P<ahead>{LIST}), which may be chance{BEATS}",
         lambda t, j, f: (
             each(t, j, f["a"], f["others"], lambda b: level(t, j, f["a"], b))
@@ -327,7 +337,7 @@ FORMS: Sequence[tuple[str, Check]] = (
         ),
     ),
     (
-        rf"No winner: {A} and {OTHERS} have the same score on each of (?P<n>\d+) pictures",
+        rf"No winner: {A}(?:,| and) {OTHERS} have the same score on each of (?P<n>\d+) pictures",
         lambda t, j, f: (
             each(t, j, f["a"], f["others"], lambda b: all(abs(gap) <= SAME for gap in t.gaps(j, f["a"], b).values()))
             and level(
@@ -349,7 +359,7 @@ FORMS: Sequence[tuple[str, Check]] = (
         ),
     ),
     (
-        rf"No answer: no picture is scored for both {A} and {OTHERS}",
+        rf"No answer: no picture is scored for both {A} and (?P<others>{LIST}(?: or {NAME})?)",
         lambda t, j, f: each(t, j, f["a"], f["others"], lambda b: t.lead(j, f["a"], b) is None),
     ),
     (
@@ -505,8 +515,12 @@ def is_right_advice(line: str, truth: Truth, judges: Sequence[str], answer: str)
     """Whether what is advised fits what can be known."""
     pairs = [(judge, a, b) for judge in judges for a, b in combinations(truth.comparable(judge), 2)]
     unsure = [key for key in pairs if not truth.better(*key) and not truth.better(key[0], key[2], key[1])]
-    if line == "Nothing, this is settled.":
-        return not re.match("No winner|No answer|Not settled|The judges", answer)
+    if settled := re.match(r"Nothing, this is settled\.|Settled for pictures like these (\d+); a kind", line):
+        first = answer.partition(" ")[0]
+        shown = [(j, first, b) for j in judges for b in truth.drawn.models if truth.scores_better(j, first, b)]
+        few = {len(truth.images(*key)) for key in shown if not truth.outweighs_the_unseen(*key)}
+        known = not re.match("No winner|No answer|Not settled|The judges", answer)
+        return known and (int(settled[1]) in few if settled[1] else not few)
     if re.match(r"\d+ scores? (?:is|are) missing", line):
         lacking = sum(x is None for cells in truth.drawn.answers.values() for cell in cells for x in cell)
         return int(line.partition(" ")[0]) == lacking

@@ -129,7 +129,6 @@ OURS = {
     "reporting/page/drawing_apart.py": "what a program of ours prints",
     "reporting/terminal_text.py": "for a terminal",
     "store/table.py": "bytes, which end at line ends alone",
-    "store/votes.py": "bytes, which end at line ends alone",
     "verbs/command_line.py": "for a terminal",
 }
 """Who may break a text wherever Unicode would: `str.splitlines`."""

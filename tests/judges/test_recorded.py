@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import unicodedata
@@ -216,3 +217,25 @@ def test_parameters_that_make_no_sense(parameters: dict[str, Any], words: str) -
 def test_it_needs_nothing_but_python() -> None:
     code = "import sys, edit_eval.judges.recorded; sys.exit('PIL' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("ids", "edit_models", "said"),
+    [
+        (["a", "b"], ["m", "n"], ""),
+        (["a", "b", "c"], ["m", "n", "o"], ""),  # these are named when they are asked for
+        (["a", "0b"], ["m", "n"], "what is not asked: b (did you mean 0b?)"),
+        (["a", "b"], ["m", "N"], "what is not asked: n (did you mean N?)"),
+        (["A", "B"], ["m"], ConfigurationError("no reply about the samples of this run; it has a (did you mean A?)")),
+        (["a"], ["M"], ConfigurationError("no reply about the edit models of this run; it has m (did you mean M?)")),
+    ],
+)
+def test_replies_about_what_is_not_asked_are_named_before_anything_is_made(
+    ids: list[str], edit_models: list[str], said: str | ConfigurationError, tmp_path: Path
+) -> None:
+    parameters = Recorded.Parameters(str(write(tmp_path / "replies.csv")))
+    if isinstance(said, ConfigurationError):
+        with pytest.raises(ConfigurationError, match=re.escape(str(said))):
+            Recorded.unasked(parameters, ids, edit_models)
+    else:
+        assert Recorded.unasked(parameters, ids, edit_models).endswith(said)

@@ -180,7 +180,7 @@ FAILURES = [
         "tie†",
         "† A - B: B is not shown to score worse, but fails more edits: 4 of 90 against 0 (p adj.",
     ),
-    (drawn(3, 2.0), range(4), "B better†", "† A - B: B is not shown to score worse, but fails more edits: 4 of 90"),
+    (drawn(3, 2.0), range(4), "B better†", "† A - B: B scores better, but fails more edits: 4 of 90"),
     (drawn(3, -2.0), range(4), "A better", None),
     (drawn(3), [], "tie", None),
 ]

@@ -408,7 +408,9 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
     lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ") and line[2].isdigit()]
     assert of([(cells[3] == "edit failed", int(cells[0].strip("| "))) for cells in lines]) == expected
     # Coverage counts judgements, of which those without an edit have not failed.
-    assert f"{unjudged} edit failed" in " ".join(coverage_words(several.summary))
+    words = " ".join(coverage_words(several.summary))
+    tried = sum(of.total for of in several.summary.edits)
+    assert f"{failed} of {tried} edits failed, so {unjudged} of {several.summary.coverage.total} scores" in words
     assert ">edit failed</span>" in several.html
     assert "edit failed" not in several.html.split('id="results"')[1].split('id="breakdown"')[0]
 

@@ -206,6 +206,11 @@ def test_a_narrow_scale_has_more_digits(scale: Scale, largest: float | None, dig
     assert formats.decimals(scale, largest) == digits
 
 
+@pytest.mark.parametrize(("ends", "digits"), [((0.0001, 0.0007), 4), ((0.1, 0.3), 3), ((0.2, 0.2), 3), (None, 3)])
+def test_and_so_has_a_narrow_interval(ends: tuple[float, float] | None, digits: int) -> None:
+    assert formats.decimals(Scale(lowest=0, highest=1), 1.0, [ends, (0.0, 0.9)]) == digits
+
+
 @pytest.mark.parametrize(
     ("seconds", "long", "short"),
     [

@@ -117,9 +117,11 @@ def _instead(stranger: str, known: set[str]) -> str:
     there = sorted(value for value in known if value)
     if not there:
         return Text(", since no sample has any; leave it out")
-    nearest = difflib.get_close_matches(stranger, there, 1)
+    nearest = [value for value in there if stranger in map(str.strip, value.split(","))][:1]
+    nearest = nearest or difflib.get_close_matches(stranger, there, 1)
     if nearest:
-        return Text("; did you mean `{}`?", nearest[0])
+        quoted = Text(" (on the command line with quotes: '\"{}\"')", nearest[0]) if "," in nearest[0] else ""
+        return Text("; did you mean `{}`?", nearest[0]) + quoted
     return Text("; there are: {}", [*there[:8], *(["..."] if len(there) > 8 else [])])
 
 

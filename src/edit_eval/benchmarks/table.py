@@ -1,4 +1,4 @@
-"""`table`: your own pictures and instructions, in a CSV, TSV, JSON, JSONL or Parquet file, or in a folder."""
+"""`table`: your own pictures and instructions, in a CSV, TSV, JSON, JSONL, Parquet or Arrow file, or in a folder."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class NoColumn(ConfigurationError):
 
 
 class TableBenchmark(RowBenchmark):
-    """Your own pictures and instructions: CSV, TSV, JSON, JSONL, Parquet, or a folder of pictures with a text each.
+    """Your own pictures and instructions: CSV, TSV, JSON, JSONL, Parquet, Arrow, or pictures with a text each.
 
     `benchmark: my.csv` is short for it. Columns are found by common names, as a note reports; `fields` overrides them.
     Instruction and source are required. A source is a path below the table's folder, a picture's bytes, or base64;
@@ -80,8 +80,8 @@ class TableBenchmark(RowBenchmark):
     @dataclass
     class Parameters(RowParameters):
         data_path: str
-        """The table: a file, a folder of Parquet files, or one of pictures with a text each; a zip or tar of a table
-        and its pictures; or `hub:OWNER/NAME`."""
+        """The table: a file, a folder of Parquet files or as `datasets` saves one, or one of pictures with a text each;
+        a zip or tar of a table and its pictures; or `hub:OWNER/NAME`."""
         language: str = "en"
         """`en` or `zh`: of the instructions and of the rubrics."""
         fields: dict[str, str] = field(default_factory=dict)
@@ -208,7 +208,7 @@ class TableBenchmark(RowBenchmark):
         """
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
-        unused = Text("; not used: {}", self._unused[:12]) if self._unused else ""
+        unused = Text("; in no sample: {}", self._unused[:12]) if self._unused else ""
         numbered = numbered_note(self._sources, self._ids)
         self.notes = (
             Text("columns of {}: {}{} (`fields` says otherwise)", self._table.files[0].name, taken, unused),

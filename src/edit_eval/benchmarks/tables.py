@@ -1,4 +1,4 @@
-"""Rows of the user's own tables: CSV, TSV, JSON, JSONL, Parquet, or pictures with a text each."""
+"""Rows of the user's own tables: CSV, TSV, JSON, JSONL, Parquet, Arrow, or pictures with a text each."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -85,6 +86,25 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     if package:
         type_name = f"{type_name} of {package}"
     return Identity(section.name, type_name, revision, parameters, section.seed, _serves(section.parameters))
+
+
+@staying_here()
+def ask_classes(sections: Iterable[ModelSection], kind: Any, folder: Path, method: str, *told: Any) -> dict[str, Any]:
+    """Returns by name what the models' classes say that have this static method, of their parameters and what is told.
+
+    Raises `ConfigurationError` like the class, with the place.
+    """
+    said = {}
+    for section in sections:
+        with suppress(NotHere):
+            model_class = import_class(kind, section.class_path, folder)
+            if hasattr(model_class, method):
+                try:
+                    parameters = make_parameters(model_class, section.parameters)
+                    said[section.name] = getattr(model_class, method)(parameters, *told)
+                except ConfigurationError as error:
+                    raise in_section(section, error) from error
+    return said
 
 
 def in_section(section: ModelSection, error: ConfigurationError) -> ConfigurationError:

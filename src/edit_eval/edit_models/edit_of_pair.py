@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import GivenEdits
+from edit_eval.edit_models.given_edits import GivenEdits, finished_edits
+from edit_eval.files.matching import composed, match, whole
 from edit_eval.text import Text
 
 _DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editreward_bench": EditRewardBench}
@@ -33,16 +34,10 @@ class EditOfPair(GivenEdits):
 
     @staticmethod
     def finished(parameters: EditOfPair.Parameters, asked: SampleNames) -> Finished:
-        """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
+        """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark, and if no pair is any
+        sample's."""
         data = _DATA[parameters.data]
         rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
-        edits = {edit.id: edit for edit in rows.samples()}
-        files, lacking = dict[str, tuple[str, str]](), dict[str, str]()
-        for sample_id in asked.ids:
-            edit = edits.get(sample_id)
-            if edit is None or edit.fault:
-                why = edit.fault if edit else Text("{} has no pair of that id", parameters.data_path)
-                lacking[sample_id] = Text("no edit {} of {!r}: {}", parameters.side, sample_id, why)
-            else:
-                files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
-        return Finished(files, lacking)
+        edits = {f"row {row} ({edit.id})": (edit.id, edit) for row, edit in enumerate(rows.samples(), 1)}
+        found = match(whole(asked.ids), {of: {composed(called): 0} for of, (called, _) in edits.items()})
+        return finished_edits(asked, found, edits, Text("side {} of {}", parameters.side, parameters.data_path))

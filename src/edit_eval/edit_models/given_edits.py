@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edit_eval.edit_models.contract import FINISHED, EditRequest, Finished, OnStep, SampleNames
 from edit_eval.errors import ConfigurationError, ModelError
 from edit_eval.files.matching import Matching, near
+from edit_eval.records import Sample
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
@@ -39,6 +40,24 @@ class GivenEdits:
             raise ModelError(request.lacking or f"no edit of sample {request.sample_id!r}")
         on_step(1, 1)
         return request.pictures[FINISHED]
+
+
+def finished_edits(
+    asked: SampleNames, found: Matching[str, str], rows: Mapping[str, tuple[str, Sample]], where: str
+) -> Finished:
+    """Returns the edits that are the sources of rows; `rows` have what each is called, and a fault if it has no edit.
+
+    Raises `ConfigurationError` if no sample has one.
+    """
+    words = lacking_words(asked.ids, found, {of: called for of, (called, _) in rows.items()}, where)
+    files = {}
+    for sample_id, of in found.pairs.items():
+        edit = rows[of][1]
+        if edit.fault:
+            words[sample_id] = Text("no edit of sample {!r} in {}: {}", sample_id, where, edit.fault)
+        else:
+            files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
+    return Finished(files, words, found.left)
 
 
 def lacking_words(

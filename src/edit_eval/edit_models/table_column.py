@@ -12,9 +12,9 @@ from edit_eval.benchmarks.row_benchmark import Draft, Row
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
 from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import GivenEdits, lacking_words
+from edit_eval.edit_models.given_edits import GivenEdits, finished_edits
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.files.matching import Matching, composed, match, names_of_path
+from edit_eval.files.matching import Matching, composed, match, names_of_path, whole
 from edit_eval.records import Sample
 from edit_eval.text import Text
 
@@ -103,29 +103,22 @@ class TableColumn(GivenEdits):
         table.sources = parameters.source
         edits = _read(table)
         rows = {
-            f"row {row + 1} ({called})" if called else f"row {row + 1}": row for row, called in enumerate(table.called)
+            f"row {row} ({called})" if called else f"row {row}": (called, edit)
+            for row, (called, edit) in enumerate(zip(table.called, edits, strict=True), 1)
         }
         found: Matching[str, str]
         if table.has_ids:
-            found = match({i: {composed(i): 0} for i in asked.ids}, {of: {table.called[rows[of]]: 0} for of in rows})
+            found = match(whole(asked.ids), {of: {called: 0} for of, (called, _) in rows.items()})
         elif len(edits) == len(asked.ids) and _is_same(parameters.table, asked.data_path):
             found = Matching(dict(zip(asked.ids, rows, strict=True)))
         else:
             sources = {i: names_of_path(asked.sources.get(i) or i, PICTURES) for i in asked.ids}
-            found = match(sources, {of: names_of_path(table.called[row], PICTURES) for of, row in rows.items()})
+            found = match(sources, {of: names_of_path(called, PICTURES) for of, (called, _) in rows.items()})
         where = Text("the column {} of {}", parameters.column, parameters.table)
         try:
-            words = lacking_words(asked.ids, found, {of: table.called[row] for of, row in rows.items()}, where)
+            return finished_edits(asked, found, rows, where)
         except ConfigurationError as error:
             raise ConfigurationError(Text("table: {}", error)) from None
-        files = {}
-        for sample_id, of in found.pairs.items():
-            edit = edits[rows[of]]
-            if edit.fault:
-                words[sample_id] = Text("no edit of sample {!r} in {}: {}", sample_id, where, edit.fault)
-            else:
-                files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
-        return Finished(files, words, found.left)
 
 
 def _is_same(table: str, data_path: str) -> bool:

@@ -281,12 +281,11 @@ class Session:
             fill_work(work, matrix, batches, by_category=by_category, pilot=pilot, mine=mine, opened=opened)
 
         def look() -> None:
-            rounds, opened = matrix.rounds, matrix.look()
-            if matrix.rounds > rounds:
-                most = matrix.design.most
-                spectator.note(
-                    Text("round {} of {} at most: some edit models cannot be told apart yet", matrix.rounds, most)
-                )
+            stages, before = matrix.stages, matrix.stages.reached("battle")
+            opened, now = stages.look(), stages.reached("battle")
+            if now > before:
+                most = stages.most["battle"]
+                spectator.note(Text("round {} of {} at most: some edit models cannot be told apart yet", now, most))
             if more := [subject for subject in opened if subject in matrix.cells.of_kind("control")]:
                 judges = dict.fromkeys(matrix.judges[matrix.cells.subject(control).judges[0]].name for control in more)
                 asked = sum(len(matrix.cells.cells_of_subject(control)) for control in more)
@@ -302,7 +301,7 @@ class Session:
         if work.finished:
             return
         specifications = self.specifications(matrix.experiment, directory.path / "logs")
-        its = [of for of in matrix.control_steps.open if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
+        its = [of for of in matrix.open("control") if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
         if its and (sentence := ControlQuestions.of(matrix.experiment).sentence):
             spectator.note(sentence)
         prices = prices_of(self.configuration)
@@ -356,7 +355,12 @@ class Session:
             recorder.submitted_before |= timeline.submitted if timeline else {}
             for sentence in submitted_words(recorder.submitted_before, matrix.edits):
                 spectator.note(sentence)
-            purse = Purse(prices, execution.max_cost, before, recorder.event, spectator.note)
+            identities = matrix.experiment.identities
+
+            def bill(event: str, *, model: str, **of: Any) -> None:
+                recorder.event(event, model=model, identity=identities.get(model, ""), **of)
+
+            purse = Purse(prices, execution.max_cost, before, bill, spectator.note)
             engine = Engine(
                 self._driver,
                 policy,

@@ -35,6 +35,13 @@ class Matching(Generic[Ours, Theirs]):
     left: tuple[Theirs, ...] = ()
     """Those of theirs that belong to none, in order."""
 
+    def left_over(self, ours: Iterable[Ours], most: int = 3) -> list[str]:
+        """Returns what of theirs belongs to none, with what may be meant of `ours`; more than `most` are dots."""
+        free = [str(name) for name in ours if name not in self.pairs]
+        meant = ((str(name), near(str(name), free)) for name in self.left[:most])
+        said = [Text("{} (did you mean {}?)", name, likely) if likely else name for name, likely in meant]
+        return said + ["..."] * (len(self.left) > most)
+
     def why_not(self, ours: Ours) -> str:
         """Returns why one of ours has no partner; empty if nothing of theirs fits it."""
         others, theirs = self.rivals.get(ours, ((), ()))
@@ -77,6 +84,11 @@ def _best(some: Mapping[Ours, Names], others: Mapping[Theirs, Names]) -> dict[Ou
             least = min(found.values())
             best[one] = sorted((other for other, lost in found.items() if lost == least), key=str)[:2]
     return best
+
+
+def whole(names: Iterable[str]) -> dict[str, Names]:
+    """Returns names that nothing can be left out of: they fit their like alone."""
+    return {name: {composed(name): 0} for name in names}
 
 
 def names_of_path(path: str, endings: Collection[str]) -> Names:

@@ -131,6 +131,8 @@ class Judge(Protocol):
 
     A class whose replies were given elsewhere has `replays = True`: its replies are found by address (sample, edit
     model, the other one of two, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.
+    It may have a static method `unasked(parameters, ids, edit_models) -> str`: a line on replies that are about none of
+    these samples and edit models, which is shown before anything is made.
     """
 
     def __init__(self, parameters: Any) -> None: ...

@@ -22,7 +22,6 @@ import hashlib
 import io
 import json
 import os
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,7 @@ from typing import Any, ClassVar
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
 from edit_eval.files.delimited import named_rows
 from edit_eval.files.given import UnfitFile, number, read_bytes, split_lines
-from edit_eval.files.matching import near
+from edit_eval.files.matching import composed, match, near, whole
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
@@ -89,6 +88,27 @@ class Recorded:
             raise ConfigurationError(Text("path: {}", error)) from error
         digest = _SEEN[path] = hashlib.sha256(data).hexdigest()
         return digest
+
+    @staticmethod
+    def unasked(parameters: Parameters, ids: Sequence[str], edit_models: Sequence[str]) -> str:
+        """Returns a line on replies about samples and edit models that are not there; empty if there are none.
+
+        Raises `ConfigurationError` if no reply is about a sample, or about an edit model.
+        """
+        path = Path(parameters.path).expanduser()
+        addresses = _replies(read_bytes(path, MOST_BYTES), path, parameters)
+        left: list[str] = []
+        for ours, places in ((ids, (0,)), (edit_models, (1, 3))):
+            theirs = dict.fromkeys(str(address[place]) for place in places for address in addresses)
+            found = match(whole(ours), whole(name for name in theirs if name))
+            if wrong := next(filter(None, map(found.why_not, found.rivals)), ""):
+                raise ConfigurationError(Text("path: {}", Text("{}: {}", path, wrong)))
+            if ours and not found.pairs:
+                what = Text("samples") if ours is ids else Text("edit models")
+                none = Text("{} has no reply about the {} of this run; it has {}", path, what, found.left_over(ours))
+                raise ConfigurationError(Text("path: {}", none))
+            left += found.left_over(ours)
+        return Text("{} has replies about what is not asked: {}", path, left) if left else ""
 
     def load(self, devices: Sequence[str]) -> None:
         """Reads the whole file; needs no device. Raises `LoadError` with the place of an invalid row."""
@@ -195,8 +215,7 @@ def _object(row: Any, path: Path, number: int) -> RecordedRow:
 
 
 def _address(names: Sequence[str], counts: Sequence[int]) -> ReplyAddress:
-    """Composes Unicode in names, since macOS writes the decomposed form."""
-    return (*(unicodedata.normalize("NFC", name) for name in names), *counts)
+    return (*map(composed, names), *counts)
 
 
 def _text(value: Any) -> str:

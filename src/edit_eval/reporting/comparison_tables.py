@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,9 @@ from edit_eval.statistics.verdict import ranked
 from edit_eval.text import Text
 
 
-def digits_of(scale: Scale, means: Sequence[float | None]) -> int:
+def digits_of(scale: Scale, means: Sequence[float | None], intervals: Iterable[Sequence[float] | None] = ()) -> int:
     """Returns the digits after the point for all numbers of one judge's score."""
-    return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
+    return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0), intervals)
 
 
 def compared(summary: Summary) -> list[tuple[str, list[ColumnSummary], list[Pair]]]:
@@ -223,7 +223,8 @@ def pairs_table(
 
 
 def _rows(pairs: Sequence[Pair], names: Mapping[str, str], several: bool = False) -> list[Compared]:
-    digits = digits_of(pairs[0].scale, [mean for pair in pairs for mean in (pair.mean_a, pair.mean_b)])
+    means = [mean for pair in pairs for mean in (pair.mean_a, pair.mean_b)]
+    digits = digits_of(pairs[0].scale, means, [pair.ci95 for pair in pairs])
     return [Compared(pair, names, digits, several) for pair in pairs]
 
 

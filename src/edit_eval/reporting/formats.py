@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from edit_eval.records import Scale
 from edit_eval.reporting.language import said
@@ -15,13 +15,16 @@ from edit_eval.text import Text
 NOTHING = "–"
 
 
-def decimals(scale: Scale, largest: float | None = None) -> int:
-    """Returns how many digits after the point tell scores apart: 2, or more if the whole scale is 2 wide or less.
+def decimals(scale: Scale, largest: float | None = None, intervals: Iterable[Sequence[float] | None] = ()) -> int:
+    """Returns how many digits after the point tell scores apart: 2, or more if the whole scale is 2 wide or less, and
+    enough for the ends of the narrowest of the `intervals`.
 
     A scale with an open end counts as wide as the `largest` absolute score.
     """
     width = abs(largest or 0.0) if scale.span is None else scale.span
-    return 2 if width > 2 or width == 0 else min(6, 2 + math.ceil(math.log10(4 / width)))
+    digits = 2 if width > 2 or width == 0 else 2 + math.ceil(math.log10(4 / width))
+    narrowest = min((ends[1] - ends[0] for ends in intervals if ends and ends[1] > ends[0]), default=1.0)
+    return min(6, max(digits, -math.floor(math.log10(narrowest))))
 
 
 def score(value: float | None, digits: int = 2) -> str:

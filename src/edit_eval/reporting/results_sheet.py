@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.protocols.certificates import is_certified, said
+from edit_eval.records import NO_EDIT, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
@@ -93,7 +94,8 @@ def _of_judge(summary: Summary, judge: str) -> Iterator[Line | Table[Any]]:
         yield categories_table(leading, names=several, with_mean=True)
     reasons = [part.overall.no_ci95 for part in parts]
     for part in leading:
-        reasons += [part.overall.category_mean.no_ci95, *(of.no_ci95 for of in part.categories.values())]
+        reasons += [part.overall.category_mean.no_ci95] if part.categories else []
+        reasons += [of.no_ci95 for of in part.categories.values()]
     if missing := no_interval(reasons):
         yield Line(missing, "quiet")
 
@@ -102,9 +104,17 @@ def coverage_words(summary: Summary) -> list[Text]:
     """Returns `887 of 900 scored.`, `Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
     coverage = summary.coverage
     words = [Text("{} of {} scored.", coverage.scored, coverage.total)]
-    by_status = coverage.by_status.items()
-    if unscored := [counted_status(count, status) for status, count in by_status if status != "ok" and count]:
-        words.append(Text("Not scored: {}.", unscored))
+    missing = {status: count for status, count in coverage.by_status.items() if status != "ok" and count}
+    for status in NO_EDIT:
+        lost = sum(getattr(of, status.value).count for of in summary.edits)
+        if 0 < lost < missing.get(status.value, 0):  # several judges or repeats lack the same edit
+            tried = sum(of.total for of in summary.edits)
+            what = Text("{} of {} edits failed", lost, tried)
+            if status is Status.EDIT_REFUSED:
+                what = Text("{} of {} edits were refused", lost, tried)
+            words.append(Text("{}, so {} of {} scores are missing.", what, missing.pop(status.value), coverage.total))
+    if missing:
+        words.append(Text("Not scored: {}.", [counted_status(count, status) for status, count in missing.items()]))
     if again := coverage.asked_again:
         words.append(Text("{} of {} scores came only when asked again.", again, coverage.scored))
     if not coverage.reached:

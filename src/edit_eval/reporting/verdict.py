@@ -13,7 +13,6 @@ from edit_eval.reporting.names import NAMES, scale_words
 from edit_eval.reporting.strengths import doubt_words
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
-from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
@@ -25,15 +24,10 @@ ADVICE_SHOWN = 2
 """Things to do next that are shown; the first is the most useful one."""
 
 
-def of_comparison(comparison: Comparison) -> Verdict:
-    """Returns the verdict of a comparison that is made."""
-    assert comparison.verdict is not None
-    return comparison.verdict
-
-
 def digits(opinion: Opinion) -> int:
     """Returns the digits after the point for all numbers of one judge."""
-    return 2 if opinion.fights else digits_of(opinion.scale, [standing.mean for standing in opinion.standings])
+    means = [standing.mean for standing in opinion.standings]
+    return 2 if opinion.fights else digits_of(opinion.scale, means, [contest.ci95 for contest in opinion.contests])
 
 
 def verdict_sheet(verdict: Verdict, *, full: bool = False, drawn: bool = True) -> list[Line]:
@@ -256,7 +250,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
         return _by_signs(words, nearest) if nearest.exact else words
     level = [contest.other for contest in unsure if contest.kind == "level"]
     if level and len(level) == len(unsure):
-        lead = Text("No winner: {} and {} score the same on average", first, _listed(level))
+        lead = Text("No winner: {} score the same on average", _listed(level, first))
         return Text("{}; {} is better than {}", lead, first, _listed(beaten)) if beaten else lead
     names = _listed([contest.other for contest in unsure])
     if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few and not level:
@@ -267,8 +261,8 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     if level:
         ahead = [contest.other for contest in unsure if contest.kind != "level"]
         lead = Text(
-            "No winner: {0} and {1} score the same on average, and {0} is ahead of {2}, which may be chance",
-            *(first, _listed(level), _listed(ahead)),
+            "No winner: {1} score the same on average, and {0} is ahead of {2}, which may be chance",
+            *(first, _listed(level, first), _listed(ahead)),
         )
     elif few:
         lead = Text(
@@ -291,16 +285,16 @@ def _no_order(opinion: Opinion, verdict: Verdict) -> Text:
 
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
     margin = next(f"{contest.margin:g}" for contest in opinion.contests if contest.margin is not None)
-    names = _listed(opinion.others("equal"))
+    names = _listed(opinion.others("equal"), opinion.first)
     nearest, places = opinion.contests[0], digits(opinion)
     if len(opinion.contests) == 1 and (ci95 := nearest.ci95) is not None:
         return Text(
-            "{} and {} are equal within {} ({}): they differ by {}, 95% interval {} to {}",
-            *(opinion.first, names, margin, scale_words(opinion.scale)),
+            "{} are equal within {} ({}): they differ by {}, 95% interval {} to {}",
+            *(names, margin, scale_words(opinion.scale)),
             formats.score(nearest.difference, places),
             *(formats.score(end, places) for end in ci95),
         )
-    words = Text("{} and {} are equal within {} ({})", opinion.first, names, margin, scale_words(opinion.scale))
+    words = Text("{} are equal within {} ({})", names, margin, scale_words(opinion.scale))
     if beaten := opinion.others(*WON):
         return Text("{}; {} is better than {}", words, opinion.first, _listed(beaten))
     return words
@@ -331,7 +325,7 @@ def _trade(opinion: Opinion, verdict: Verdict) -> Text:
         "No winner: {0} scores better than {1}, by {2}, but fails more: {3} of {5} edits against {4}",
         better,
         worse,
-        _by(opinion, trade) if trade.scores_better else _by(opinion, trade, turned=True),
+        _by(opinion, trade if trade.scores_better else trade.turned(opinion.first)),
         most,
         fewest,
         trade.failed[2],
@@ -364,7 +358,7 @@ def _alone(opinion: Opinion, verdict: Verdict) -> Text:
 
 def _not_comparable(opinion: Opinion, verdict: Verdict) -> Text:
     names = [standing.name for standing in opinion.standings]
-    return Text("No answer: no picture is scored for both {} and {}", names[0], _listed(names[1:]))
+    return Text("No answer: no picture is scored for both {} and {: or }", names[0], _some(names[1:]))
 
 
 def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
@@ -377,12 +371,11 @@ def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
         return Text("No answer: {} has given no score", opinion.judge)
     if not opinion.contests:
         names = [standing.name for standing in opinion.standings]
-        return Text("No answer: the scores of {} and {} cannot be compared", names[0], _listed(names[1:]))
-    others = _listed([contest.other for contest in opinion.contests])
-    first, nearest = opinion.standings[0].name, opinion.contests[0]
+        return Text("No answer: the scores of {} cannot be compared", _listed(names[1:], names[0]))
+    everybody, nearest = _listed([of.other for of in opinion.contests], opinion.standings[0].name), opinion.contests[0]
     if nearest.identical:
-        return Text("No winner: {} and {} have the same score on each of {} pictures", first, others, nearest.images)
-    return Text("No winner: {} and {} score the same on average, on {} pictures", first, others, nearest.images)
+        return Text("No winner: {} have the same score on each of {} pictures", everybody, nearest.images)
+    return Text("No winner: {} score the same on average, on {} pictures", everybody, nearest.images)
 
 
 _OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
@@ -415,7 +408,7 @@ def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.kind == "equal":
         alike = opinion.others("equal")
         if len(alike) < len(opinion.contests):
-            return Text("{} says {} and {} are equal", judge, first, _listed(alike))
+            return Text("{} says {} are equal", judge, _listed(alike, first))
         return Text("{} says they are equal", judge)
     if opinion.kind in ("not_comparable", "no_order") or not opinion.contests:
         return Text("{} cannot tell", judge)
@@ -463,20 +456,13 @@ def _reversible(words: Text, contest: Contest) -> Text:
     return Text("{}, though missing scores could reverse this", words) if contest.holds is False else words
 
 
-def _by(opinion: Opinion, contest: Contest, *, turned: bool = False, reversible: bool = True) -> Text:
+def _by(opinion: Opinion, contest: Contest, *, reversible: bool = True) -> Text:
     """Returns `0.80 (out of 10; 95% interval 0.40 to 1.20)`; if `reversible`, with what missing scores could do."""
     if contest.ci95 is None or contest.difference is None:
         words = _plain(opinion, contest)
         return _reversible(words, contest) if reversible else words
-    places, sign = digits(opinion), -1.0 if turned else 1.0
-    low, high = (formats.score(end, places) for end in formats.turned(contest.ci95, sign) or ())
-    words = Text(
-        "{} ({}; 95% interval {} to {})",
-        formats.score(sign * contest.difference, places),
-        scale_words(opinion.scale),
-        low,
-        high,
-    )
+    lead, low, high = (formats.score(value, digits(opinion)) for value in (contest.difference, *contest.ci95))
+    words = Text("{} ({}; 95% interval {} to {})", lead, scale_words(opinion.scale), low, high)
     return _reversible(words, contest) if reversible else words
 
 
@@ -489,15 +475,13 @@ def _plain(opinion: Opinion, contest: Contest) -> Text:
     return Text("{} ({})", by, scale_words(opinion.scale))
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Returns `A, B and C`, or how many if a sentence has no room for them."""
-    if len(names) > _MOST_NAMES:
-        return Text("{} others", len(names))
-    return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
+def _listed(others: Sequence[str], first: str = "") -> Text:
+    """Returns `A, B and C`, or how many others there are if a sentence has no room for them."""
+    return Text("{: and }", [first, *_some(others)] if first else _some(others))
 
 
-def _named(samples: Sequence[str]) -> str:
-    return Text("{} and {}", samples[:-1], samples[-1]) if len(samples) > 1 else samples[0]
+def _some(names: Sequence[str]) -> list[str]:
+    return [*names] if len(names) <= _MOST_NAMES else [Text("{} others", len(names))]
 
 
 # -- what to do next --
@@ -530,7 +514,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "outliers": lambda advice: Text(
         "Look at {1}: unlike the others, and {0} picture cannot tell such ones from chance. Add more.",
         advice.count,
-        _named(advice.names),
+        Text("{: and }", advice.names),
         plural="Look at {1}: unlike the others, and {0} pictures cannot tell such ones from chance. Add more.",
     ),
     "uneven": lambda advice: Text("Add source images: a few of the {} have too many of the samples.", advice.count),
@@ -562,6 +546,10 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
         )
         if advice.count
         else Text("Add pictures: with these few, controls cannot show that {} sees edits.", _listed(advice.names))
+    ),
+    "kinds": lambda advice: Text(
+        "Settled for pictures like these {}; a kind that so few can miss could undo it: add pictures of other kinds.",
+        advice.count,
     ),
     "nothing": lambda advice: Text("Nothing, this is settled."),
 }

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import BadCsv, csv_rows, named_rows
 from edit_eval.files.given import number, open_text, whole_number
+from edit_eval.files.matching import composed, match, whole
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.statistics.votes import CHOICES, Rating, Vote, ratings_of
 from edit_eval.text import Text
@@ -22,7 +24,25 @@ VIE_SCORES = ("SC", "PQ", "O")
 
 _MORE = ("rater", "edit_seed", "score_name", "weight")
 """Columns that a table of answers may have besides."""
-PeoplesAnswers = Sequence[Rating] | Sequence[Vote]
+PeoplesAnswers = Sequence[Rating | Vote]
+Answer = TypeVar("Answer", bound=Rating | Vote)
+_SAMPLES, _MODELS = ("sample_id",), ("edit_model", "left", "right")
+
+
+def named_as_here(
+    answers: Sequence[Answer], ids: Collection[str], edit_models: Collection[str]
+) -> tuple[list[Answer], list[str]]:
+    """Returns the answers with the names that samples and edit models have here, and those that nobody has here."""
+    changed: list[dict[str, Any]] = [{} for _ in answers]
+    left: list[str] = []
+    for ours, fields in ((ids, _SAMPLES), (edit_models, _MODELS)):
+        said = [{of: composed(getattr(answer, of)) for of in fields if hasattr(answer, of)} for answer in answers]
+        found = match(whole(ours), whole(dict.fromkeys(name for names in said for name in names.values())))
+        here = {theirs: mine for mine, theirs in found.pairs.items()}
+        left += found.left_over(ours)
+        for of, names in zip(changed, said, strict=True):
+            of |= {name: here.get(value, value) for name, value in names.items()}
+    return [replace(answer, **of) for answer, of in zip(answers, changed, strict=True)], left
 
 
 def read_people(path: Path) -> list[Rating]:

@@ -29,9 +29,10 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -438,9 +439,9 @@ class RunDirectory:
                 recorded[int(file.stem)] = environment
         return recorded
 
-    def timeline(self) -> Timeline:
-        """Reads what each device did, the memory it needed, and how long each start took."""
-        return timeline_of(self.read("events"), self.path / "events", self.damage)
+    def timeline(self, identities: Mapping[str, str] = MappingProxyType({})) -> Timeline:
+        """Reads what each device did, the memory it needed, how long each start took, and what was paid for whom."""
+        return timeline_of(self.read("events"), self.path / "events", self.damage, identities)
 
     # -- paths --
 

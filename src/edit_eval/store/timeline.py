@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
@@ -53,6 +54,8 @@ class _Reserved(_Event, tag="reserved"):
     task: Task
     model: str
     usd: Dollars
+    identity: str = ""
+    """Digest of the model (`Identity.digest`): its name may become another's."""
 
 
 class _Charged(_Event, tag="charged"):
@@ -62,6 +65,7 @@ class _Charged(_Event, tag="charged"):
     usd: Dollars
     attempts: Number
     told: bool
+    identity: str = ""
 
 
 class _Submitted(_Event, tag="submitted"):
@@ -136,8 +140,13 @@ class Timeline(NamedTuple):
     """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
 
 
-def timeline_of(records: Iterable[Record], journal: Path, damage: Damage) -> Timeline:
-    """Returns what the records of events come to; those of `journal` that cannot be so are counted in `damage`."""
+def timeline_of(
+    records: Iterable[Record], journal: Path, damage: Damage, identities: Mapping[str, str] = MappingProxyType({})
+) -> Timeline:
+    """Returns what the records of events come to; those of `journal` that cannot be so are counted in `damage`.
+
+    `identities`: the digest of each model, by its key; what was paid for a model goes by the name that it has now.
+    """
     activities: list[Activity] = []
     wall: dict[int, float] = {}
     devices: dict[str, None] = {}
@@ -197,26 +206,30 @@ def timeline_of(records: Iterable[Record], journal: Path, damage: Damage) -> Tim
             if count
         ),
         tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
-        _spent(spending),
+        _spent(spending, identities),
         submitted,
     )
 
 
-def _spent(lines: Iterable[_Reserved | _Charged]) -> tuple[Spent, ...]:
+def _spent(lines: Iterable[_Reserved | _Charged], identities: Mapping[str, str]) -> tuple[Spent, ...]:
     """Adds up what each model has cost; what was reserved alone may have been."""
+    names = {identity: key for key, identity in identities.items()}
     usd: dict[str, float] = defaultdict(float)
     attempts: dict[str, int] = defaultdict(int)
     told: dict[str, bool] = {}
     reserved: dict[tuple[int, int | None], tuple[str, float]] = {}
     for line in lines:
+        model = line.model
+        if line.identity and identities.get(model) != line.identity:
+            model = names.get(line.identity, f"{model} (before)" if model in identities else model)
         if isinstance(line, _Reserved):
-            reserved[line.start, line.task] = line.model, line.usd
-            told.setdefault(line.model, True)
+            reserved[line.start, line.task] = model, line.usd
+            told.setdefault(model, True)
         else:
             reserved.pop((line.start, line.task), None)
-            usd[line.model] += line.usd
-            attempts[line.model] += line.attempts
-            told[line.model] = told.get(line.model, True) and (line.told or not line.attempts)
+            usd[model] += line.usd
+            attempts[model] += line.attempts
+            told[model] = told.get(model, True) and (line.told or not line.attempts)
     feared: dict[str, float] = defaultdict(float)
     for model, most in reserved.values():
         feared[model] += most

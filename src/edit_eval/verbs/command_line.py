@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import functools
 import inspect
@@ -496,8 +497,9 @@ def say(text: str) -> None:
 
 
 def words(text: str | None) -> list[str] | None:
-    """Returns the parts of a comma-separated list; None if nothing was given."""
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+    """Returns the parts of a comma-separated list, in quotes if they have commas; None if nothing was given."""
+    parts = next(csv.reader([text], skipinitialspace=True), []) if text else []
+    return None if text is None else [word.strip() for word in parts if word.strip()]
 
 
 def print_json(document: Any) -> None:

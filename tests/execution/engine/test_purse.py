@@ -40,6 +40,36 @@ def purse(events: list[dict[str, Any]], limit: float | None, *prices: Price, sta
     return Purse(named, limit, spent_in(events), record)
 
 
+A, B = "identity of a", "identity of b"
+
+
+@pytest.mark.parametrize(
+    ("now", "bills"),
+    [
+        ({"edit:a": A, "edit:b": B}, {"edit:a": 1.0, "edit:b": 2.0}),
+        ({"edit:a": B, "edit:b": A}, {"edit:b": 1.0, "edit:a": 2.0}),
+        ({"edit:c": A}, {"edit:c": 1.0, "edit:b": 2.0}),
+        ({"edit:a": B}, {"edit:a (before)": 1.0, "edit:a": 2.0}),
+        ({}, {"edit:a": 1.0, "edit:b": 2.0}),
+    ],
+)
+def test_what_was_paid_stays_with_the_model_and_not_with_its_name(now: dict[str, str], bills: dict[str, float]) -> None:
+    events = [
+        {
+            "event": "charged",
+            "start": 1,
+            "task": 1,
+            "model": name,
+            "identity": whose,
+            "usd": usd,
+            "attempts": 1,
+            "told": True,
+        }
+        for name, whose, usd in (("edit:a", A, 1.0), ("edit:b", B, 2.0))
+    ]
+    assert {bill.model: bill.usd for bill in timeline_of(events, Path("events"), Damage(), now).spent} == bills
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_limit_holds_under_concurrency_and_kills(seed: int) -> None:
     """Many starts, each killed at a random moment, with what was really charged beside it."""

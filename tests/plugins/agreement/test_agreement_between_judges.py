@@ -46,6 +46,18 @@ def test_shares_of_answers_without_a_score_and_of_the_ends(make_sample, make_res
     assert card["retest"] is None
 
 
+def test_answers_that_hang_together_are_not_so_many(make_sample, make_results):
+    """Eight answers about each picture, all alike: as much is known as of one each."""
+    samples = [make_sample(index, source=index) for index in range(30)]
+    rows = [[10.0 if index % 3 == 0 else 5.0] * 8 for index in range(30)]
+    many, one = (
+        judge_agreement(make_results(samples, {("m", "j"): [row[:each] for row in rows]}))["judges"]["j"]["ceiling"]
+        for each in (8, 1)
+    )
+    assert many["rate"] == one["rate"]
+    assert many["ci95"] == pytest.approx(one["ci95"], abs=0.03)
+
+
 def test_retest_is_within_one_edit_of_one_model(make_sample, make_results):
     samples = [make_sample(0), make_sample(1)]
     scores = {("a", "j"): [[5.0, 5.0], [7.0, 7.0]], ("b", "j"): [[1.0, 1.0], [2.0, Status.REFUSED]]}

@@ -170,6 +170,7 @@ def test_a_run_against_a_file_of_people(make_sample, make_results):
     assert agreement["raters"]["raters"] == 2
     assert agreement["raters"]["spearman"] < judge["spearman"]  # one person is noisier than the mean of two
     assert agreement["unmatched"] == 2
+    assert agreement["unknown"] == ["s9999", "unknown"]
     assert json.loads(json.dumps(agreement, allow_nan=False)) == agreement
 
 

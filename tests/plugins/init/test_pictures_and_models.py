@@ -119,6 +119,31 @@ def test_edits_that_are_called_as_the_pictures_of_a_table(photos: Pictures, tmp_
     assert not any(sample.fault for sample in samples)
 
 
+@pytest.mark.parametrize(
+    ("table", "pictures", "found"),
+    [
+        ("my.csv", "photos", "photos"),  # beside folders of edits that have the same names
+        ("my.csv", "Bilder", ""),  # which of three folders has the sources, nobody can know
+        ("tables/my.csv", "photos", "photos"),  # from where it is typed
+        ("tables/my.csv", "tables/input", "tables/input"),
+        ("photos/my.csv", "photos", None),
+    ],
+)
+def test_bare_names_are_looked_for(photos: Pictures, table: str, pictures: str, found: str | None) -> None:
+    Path("tables").mkdir()
+    if pictures != "photos":
+        Path("photos").rename(pictures)
+    rows = "".join(f"{name(number)}.jpg,Make it blue\n" for number in range(3))
+    Path(table).write_text(f"image,instruction\n{rows}")
+    made = look_at_pictures(table)
+    assert made.section.get("pictures_path") == (found or None)
+    if found != "":
+        assert {Path(pictures).resolve()} == made.folders
+        parameters = {key: value for key, value in made.section.items() if key != "type"}
+        samples = TableBenchmark(TableBenchmark.Parameters(**parameters, cache_dir="cache")).samples()
+        assert not any(sample.fault for sample in samples)
+
+
 def test_a_server_is_asked_for_its_model(photos: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
     with JudgeServer() as server:
         assert look_at_model("judge", server.base_url, photos).section["params"]["model"] == "judge"
@@ -250,11 +275,11 @@ def test_a_folder_of_folders_is_asked_about(here: Path) -> None:
 def test_what_is_meant_in_all_likelihood(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert likely_pictures() == "photos"
     names = [name(number) for number in range(4)]
-    assert likely_edits(Path(), names) == ["edits_a", "edits_b", "photos"]
+    assert likely_edits(Path(), names) == ["edits_a", "edits_b"], "and not the photos"
     (here / "edits_b" / f"{name(0)}.jpg").unlink()
     for number in (1, 2):
         (here / "edits_b" / f"{name(number)}.jpg").unlink()
-    assert likely_edits(Path(), names) == ["edits_a", "photos"]
+    assert likely_edits(Path(), names) == ["edits_a"]
     (here / "my.csv").write_text("image,instruction\n")
     assert likely_pictures() == "my.csv"
     monkeypatch.chdir(here / "photos")

@@ -195,6 +195,8 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
         f"edit-eval {run.results.environment['libraries']['edit-eval']}",
     ):
         assert words in text
+    short = msgspec.structs.replace(paper, setting=msgspec.structs.replace(paper.setting, skipped=1))
+    assert "1 further sample could not be used" in " ".join(map(str, methods(short)))
     assert str(run.path.parent) not in text, "whose machine it was is nobody's business"
     assert all(name in text for name in ("Bell and McCaffrey", "Hall, 1992", "Holm"))
 

@@ -11,6 +11,7 @@ import json
 import pickle
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -268,7 +269,9 @@ def test_nothing_of_a_clients_is_shown_with_anothers_pair(serve: Serve) -> None:
     assert isinstance(watch, Watch)
     served.score(*(pair(200 - n, source=n, id=str(n)) for n in range(6)))
     watch.scenes.result(120)
-    served.score(*(pair(100 + n, source=100 + n, id=str(n)) for n in range(40)))
+    for _ in range(5):  # windows in which the first one's sources do not come
+        served.score(*(pair(100 + n, source=100 + n, id=str(n)) for n in range(8)))
+        until(lambda: not served.service.waiting)
     until(lambda: len(watch.windows) >= 4 and not served.service.waiting)
     served.service.close()
     assert served.service.ended.wait(60)
@@ -278,8 +281,12 @@ def test_nothing_of_a_clients_is_shown_with_anothers_pair(serve: Serve) -> None:
     shuffled = [sample for sample in samples if "control:shuffled" in sample.tags]
     assert shuffled, "drawn scenes stand in for other clients' edits"
     assert not clients & {edits[sample.id] for sample in shuffled}
+    own = Counter(sample.source_digest for sample in samples if "control:source" in sample.tags)
+    came = Counter(sample.source_digest for sample in samples if not sample.tags)
+    assert all(own[source] <= came[source] for source in own), "none is judged where its client is gone"
 
 
+@pytest.mark.check
 def test_a_source_that_is_large_is_no_canary(serve: Serve) -> None:
     served = serve(window=8)
     large = text(encoded(3, size=2048))

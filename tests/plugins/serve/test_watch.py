@@ -123,6 +123,7 @@ def test_rewards_that_rise_away_from_the_second_judge_are_seen() -> None:
     assert not judges_part([Window()], Window())
 
 
+@pytest.mark.check
 def test_drawn_scenes_have_a_right_edit_and_the_scene_as_it_was() -> None:
     drawn = drawn_scenes("en")
     right, copies = (
@@ -130,12 +131,12 @@ def test_drawn_scenes_have_a_right_edit_and_the_scene_as_it_was() -> None:
         for kind in (RIGHT, COPY)
     )
     assert right.keys() == copies.keys()
-    assert len(right) == 10
+    assert len(right) == 20
     assert all(is_near_copy(submission.pictures["source"], submission.edit) for submission in copies.values())
     assert not any(submission.edit.data == copies[scene].edit.data for scene, submission in right.items())
     rewards = {(kind, scene): float(kind == RIGHT) for kind, of in ((RIGHT, right), (COPY, copies)) for scene in of}
-    assert right_above_copy(rewards) == (10, 10)
-    assert right_above_copy(dict.fromkeys(rewards, 0.5)) == (5, 10)
+    assert right_above_copy(rewards) == (20, 20)
+    assert right_above_copy(dict.fromkeys(rewards, 0.5)) == (10, 20)
 
 
 def test_unchanged_sources_that_are_worth_as_much_by_chance_are_no_alarm() -> None:
@@ -225,6 +226,7 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
     assert mean.coverage == 1
 
 
+@pytest.mark.check
 def test_a_second_judge_is_asked_about_a_share_for_which_nobody_waits(serve: Serve) -> None:
     served = serve(window=12, batch_size=4, ledger={"second": "even", "share": 0.25})
     watch = served.service.watch

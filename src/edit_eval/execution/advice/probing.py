@@ -146,7 +146,7 @@ def _stoppers(question: EnvironmentProbe, report: Mapping[str, Any]) -> list[Fin
     if report.get("fault"):
         return [problem(Text("{} {}", python, report["fault"]), Text("see what `{} -V` says", shlex.quote(python)))]
     if absent := report.get("absent"):
-        return [problem(Text("{} has no {}", python, _and(absent)), install_line(python, absent, has_pip))]
+        return [problem(Text("{} has no {}", python, Text("{: and }", absent)), install_line(python, absent, has_pip))]
     if "pillow" in report and not report["pillow"]:
         broken = report.get("pillow_error")
         text = (
@@ -172,7 +172,9 @@ def _stoppers(question: EnvironmentProbe, report: Mapping[str, Any]) -> list[Fin
     needs = [need for need in report.get("needs", ()) if question.class_path]
     missing = list(dict.fromkeys(str(need["missing"]).partition(".")[0] for need in needs if need["missing"]))
     if missing:
-        findings.append(problem(Text("{} has no {}", python, _and(missing)), install_line(python, missing, has_pip)))
+        findings.append(
+            problem(Text("{} has no {}", python, Text("{: and }", missing)), install_line(python, missing, has_pip))
+        )
     torchvision = str(report.get("torchvision", ""))
     if torchvision:
         versions = report.get("libraries", {})
@@ -282,10 +284,6 @@ def _has_kernels(gpu: Gpu, architectures: Sequence[str]) -> bool:
         if built <= gpu.capability and (match[1] == "compute" or built[0] == gpu.capability[0]):
             return True
     return False
-
-
-def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else Text("{} and {}", words[:-1], words[-1])
 
 
 def _numbers(version: str) -> tuple[int, ...]:

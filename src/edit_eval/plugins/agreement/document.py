@@ -30,7 +30,7 @@ class Frequency(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     rate: float | None
     ci95: Span | None
-    """Wilson's."""
+    """Clustered on the source image (`failures.failure_interval`)."""
 
 
 class JudgeCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,6 +214,8 @@ class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """That are used."""
     unmatched: int
     """Lines about other edits and other scores."""
+    unknown: list[str] = msgspec.field(default_factory=list)
+    """Samples and edit models that they name and the run does not have, the first few of each."""
 
 
 # -- judges and people who chose one of two edits --

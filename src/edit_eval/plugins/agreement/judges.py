@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
+import numpy as np
 
 from edit_eval.plugins.agreement.document import ApartByModel, BetweenJudges, Frequency, JudgeCard, TwoJudges
 from edit_eval.plugins.agreement.rank_agreement import by_model
 from edit_eval.records import JUDGE_FAILED, Judgement, Results, Status
-from edit_eval.statistics.intervals import wilson_interval
+from edit_eval.statistics.failures import failure_interval
+from edit_eval.statistics.intervals import cluster_codes
 from edit_eval.statistics.ordinal import alpha
 from edit_eval.statistics.raters import Rater, image_of, judges_of, retest
 from edit_eval.statistics.scores_apart import scores_apart
@@ -25,31 +26,34 @@ def cards_of(results: Results, score: str | None = None) -> dict[str, JudgeCard]
     for judgement in results.judgements:
         if judgement.judge in judgements:
             judgements[judgement.judge].append(judgement)
-    return {name: judge_card(judgements[name], judge) for name, judge in judges.items()}
+    image = image_of(results)
+    return {name: judge_card(judgements[name], judge, image) for name, judge in judges.items()}
 
 
-def judge_card(judgements: Sequence[Judgement], judge: Rater) -> JudgeCard:
+def judge_card(judgements: Sequence[Judgement], judge: Rater, image: Callable[[str], str]) -> JudgeCard:
     """Counts how often a judge gave no score, and the ends of its scale."""
-    outcomes = [outcome for judgement in judgements if (outcome := judgement.outcome(judge.score)) is not None]
-    counts = Counter(status for status, _ in outcomes)
-    unscored = sum(counts[status] for status in JUDGE_FAILED)
-    asked = counts[Status.OK] + unscored
-    scores = [score for of_item in judge.answers.values() for score in of_item]
+    every = [(judgement.outcome(judge.score), image(judgement.sample_id)) for judgement in judgements]
+    asked = [(of[0], source) for of, source in every if of is not None and of[0] in (Status.OK, *JUDGE_FAILED)]
+    scores = [(score, image(item.sample_id)) for item, of in judge.answers.items() for score in of]
     lowest, highest = judge.scale.lowest, judge.scale.highest
     return JudgeCard(
         score=judge.score,
-        asked=asked,
-        unscored=_rate(unscored, asked),
-        by_status={status.value: _rate(counts[status], asked) for status in JUDGE_FAILED},
-        ceiling=None if highest is None else _rate(sum(score >= highest for score in scores), len(scores)),
-        floor=None if lowest is None else _rate(sum(score <= lowest for score in scores), len(scores)),
+        asked=len(asked),
+        unscored=_rate((status in JUDGE_FAILED, source) for status, source in asked),
+        by_status={kind.value: _rate((status is kind, source) for status, source in asked) for kind in JUDGE_FAILED},
+        ceiling=None if highest is None else _rate((score >= highest, source) for score, source in scores),
+        floor=None if lowest is None else _rate((score <= lowest, source) for score, source in scores),
         retest=retest(list(judge.answers.values())),
     )
 
 
-def _rate(count: int, total: int) -> Frequency:
+def _rate(found: Iterable[tuple[bool, str]]) -> Frequency:
+    """Returns how often something is so, of answers with their source images."""
+    there = list(found)
+    values, images = np.array([so for so, _ in there], dtype=np.float64), cluster_codes([of for _, of in there])
+    count, total = int(values.sum()), len(there)
     return Frequency(
-        count=count, total=total, rate=count / total if total else None, ci95=wilson_interval(count, total)
+        count=count, total=total, rate=count / total if total else None, ci95=failure_interval(values, images)
     )
 
 

@@ -23,6 +23,7 @@ from edit_eval.plugins.agreement.rank_agreement import Between, MeanAgreement, S
 from edit_eval.plugins.agreement.two import Agreement, among, samples_of
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import none_for_nan, percentiles
+from edit_eval.statistics.people import named_as_here
 from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
 from edit_eval.statistics.votes import Rating
 from edit_eval.text import Text
@@ -37,6 +38,8 @@ class _Matched(NamedTuple):
     samples: Samples
     ratings: Sequence[Rating]
     """Ratings that are about an edit and a score of the run."""
+    left: list[str]
+    """Names of samples and edit models that the run does not have."""
 
     def beside(self, judge: Rater) -> Agreement:
         """Returns a judge and the people who rated the same score, or else the first judge's score."""
@@ -51,13 +54,14 @@ def _matched(results: Results, ratings: Sequence[Rating], score: str | None, res
     """Raises `ConfigurationError` if no rating is about these results."""
     judges = judges_of(results, score)
     known = {Item.of(edit) for edit in results.edits}
+    ratings, left = named_as_here(ratings, [sample.id for sample in results.samples], results.edit_models)
     names = {of.score for of in judges.values()}
     there = [rating for rating in ratings if Item.of(rating) in known]
     usable = [rating for rating in there if rating.score_name in names | {""}]
     if not usable:
         raise ConfigurationError(_nothing_matches(ratings, there, known, names))
     people = {name: people_of(usable, name) for name in names}
-    return _Matched(judges, people, samples_of(results, people.values(), resamples=resamples), usable)
+    return _Matched(judges, people, samples_of(results, people.values(), resamples=resamples), usable, left)
 
 
 def _nothing_matches(
@@ -103,6 +107,7 @@ def people_agreement(
         people=len({rating.rater for rating in matched.ratings}),
         scores=len(matched.ratings),
         unmatched=len(ratings) - len(matched.ratings),
+        unknown=matched.left,
     )
 
 

@@ -40,7 +40,8 @@ def people_sheet(document: PeopleAgreement) -> Sheet:
     sheet: list[Line | Table[Any]] = [Line(title, "strong")]
     if left := document.unmatched:
         words = Text("{} of the file's scores left out: they are about other edits or other scores", left)
-        sheet += [Line(words, head=Text("note: "))]
+        named = Text("{}: {}", words, document.unknown) if document.unknown else words
+        sheet += [Line(named, head=Text("note: "))]
     parts: Sequence[tuple[Table[Any], Text, Text]] = (
         (
             edits_table(whose),

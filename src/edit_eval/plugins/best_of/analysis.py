@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from edit_eval.plugins.best_of.sheet import best_of_rows, best_of_sheet, title_of
 from edit_eval.plugins.best_of.worth import Worth, best_of, rater, with_critics
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.people import read_people
+from edit_eval.statistics.people import named_as_here, read_people
 from edit_eval.statistics.votes import ratings_of
 from edit_eval.text import Text
 
@@ -49,10 +51,13 @@ class BestOf(Analysis[Worth]):
     def compute(self, records: RunRecords, parameters: Parameters) -> Worth:
         """Raises `ConfigurationError` if one judge is both, and if samples have one edit only."""
         people, votes = parameters.people, records.votes.counted(records.results.samples)
-        ratings = ratings_of(votes) if people is None else read_people(Path(people))
+        given = ratings_of(votes) if people is None else read_people(Path(people))
+        ids = [sample.id for sample in records.results.samples]
+        ratings, unknown = named_as_here(given, ids, records.results.edit_models)
         heard = with_critics(records.results)  # critics may choose, but never report
         chooses = rater(heard, parameters.select, ratings)
-        return best_of(heard, chooses, rater(records.results, parameters.report, ratings), parameters.sizes)
+        worth = best_of(heard, chooses, rater(records.results, parameters.report, ratings), parameters.sizes)
+        return msgspec.structs.replace(worth, unknown=tuple(unknown))
 
     def heading(self, document: Worth) -> Text:
         return title_of(document)

@@ -31,6 +31,8 @@ def best_of_sheet(document: Worth) -> Sheet:
     score = [Line(score_line(report.score, report.scale), "quiet")] if report.score else []
     table = best_of_table(document)
     warned = [Line(line, "problem") for line in _warnings(document)]
+    if document.unknown:
+        warned.append(Line(Text("People's file names what this run does not have: {}.", document.unknown), "problem"))
     return [*score, table, *warned, *(Line(line, "quiet") for line in _lines(document))]
 
 

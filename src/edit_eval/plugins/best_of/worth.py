@@ -158,6 +158,8 @@ class Worth(msgspec.Struct, frozen=True, kw_only=True):
     """What both judges are, where they share it; else empty."""
     edit_seeds: int
     models: tuple[ModelWorth, ...]
+    unknown: tuple[str, ...] = ()
+    """Samples and edit models that people's file names and the run does not have, the first few of each."""
 
 
 # -- chooser and reporter --

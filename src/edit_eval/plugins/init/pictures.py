@@ -30,6 +30,8 @@ _PATH = 500
 """Limit of characters of a path in a table; anything longer is a picture in base64."""
 _LIKELY = ("pictures", "photos", "images", "source", "sources", "input", "inputs", "original", "originals", "src")
 """Usual names of a folder of pictures."""
+_NO_EDITS = (*_LIKELY, "mask", "masks")
+_LOOKED_FOR = 200  # rows by whose pictures a folder of pictures is known
 _OUR_FORMAT = {"src_img_b64", "original_image_path"}
 """Columns that only a file of the benchmark `five_dimensions` has."""
 
@@ -174,6 +176,9 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     empty = sum(not instruction for _, _, instruction in rows)
     if (language := language_of(instruction for _, _, instruction in rows)) != "en":
         section["language"] = language
+    sources = [source for _, source, _ in rows if source]
+    if found := _pictures_path(path.parent, sources[:_LOOKED_FOR]):
+        section["pictures_path"] = found
     ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,
@@ -183,9 +188,24 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
         table=str(path),
         columns=unused,
         empty=empty,
-        folders=frozenset((path.parent / source).parent.resolve() for _, source, _ in rows if source),
+        folders=frozenset((Path(found or path.parent) / source).parent.resolve() for source in sources),
         template=path if empty else None,
     )
+
+
+def _pictures_path(beside: Path, sources: Sequence[str]) -> str:
+    """Returns the folder from which the sources' paths count; empty if it is the table's, or if that is not clear."""
+    tops = dict.fromkeys((beside, Path()))
+    counts = {
+        os.path.normpath(folder): sum(os.path.isfile(folder / source) for source in sources)
+        for folder in (*tops, *(top / name for top in tops for name in sorted(_folders(top))))
+    }
+    most = max(counts.values())
+    if counts[os.path.normpath(beside)] or not most:
+        return ""
+    best = [folder for folder, count in counts.items() if count == most]
+    named = [folder for folder in best if Path(folder).name.lower() in _LIKELY]
+    return (named or best)[0] if len(named or best) == 1 else ""
 
 
 def _texts(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str, str]:
@@ -262,10 +282,10 @@ def likely_pictures() -> str:
 
 
 def likely_edits(folder: Path, names: Collection[str]) -> list[str]:
-    """Returns the subfolders whose pictures have the names of at least half of `names`."""
+    """Returns the subfolders whose pictures have the names of at least half of `names`, but for those of sources."""
     wanted = set(names)
     folders = []
-    for name in sorted(_folders(folder)):
+    for name in sorted(name for name in _folders(folder) if name.lower() not in _NO_EDITS):
         there = {stem(picture) for picture in pictures_of(folder / name)}
         if wanted and len(there & wanted) * 2 >= len(wanted):
             folders.append(os.path.normpath(folder / name))

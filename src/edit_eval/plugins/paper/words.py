@@ -31,6 +31,7 @@ def caption(paper: Paper) -> list[Text]:
     rows = [row for table in paper.tables for row in table.rows]
     samples = counted(paper.setting.samples, "instruction"), counted(paper.setting.images, "source image")
     lines = [Text("Scores by {: and }: {} on {}.", [_with_scale(table) for table in paper.tables], *samples)]
+    lines += _left_out(paper.setting)
     marks = {row.mark for row in rows}
     if "best" in marks:
         lines.append(Text("Bold: the best."))
@@ -98,11 +99,21 @@ def methods(paper: Paper) -> list[Text]:
 def _benchmark(setting: Setting) -> Text:
     counts = counted(setting.samples, "instruction"), counted(setting.images, "source image")
     if setting.benchmark in _WHOSE_OWN:
-        return Text("Benchmark: {} on {} of our own ({}).", *counts, setting.data)
+        words = Text("Benchmark: {} on {} of our own ({}).", *counts, setting.data)
+        return paragraph_of([words, *_left_out(setting)])
     words = Text("Benchmark: {} on {} of {}.", *counts, setting.benchmark)
     if setting.licence:
         words = Text("{} Licence: {}.", words, setting.licence)
-    return words
+    return paragraph_of([words, *_left_out(setting)])
+
+
+def _left_out(setting: Setting) -> list[Text]:
+    words = Text(
+        "{} further sample could not be used and is left out.",
+        setting.skipped,
+        plural="{} further samples could not be used and are left out.",
+    )
+    return [words] if setting.skipped else []
 
 
 def _models(paper: Paper) -> Text:

@@ -38,7 +38,7 @@ from edit_eval.statistics.intervals import (
     student_quantile,
     worth,
 )
-from edit_eval.statistics.people import PeoplesAnswers
+from edit_eval.statistics.people import PeoplesAnswers, named_as_here
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import gain, mean
 from edit_eval.statistics.votes import SHARES, Rating, Vote
@@ -109,6 +109,8 @@ class People(msgspec.Struct, frozen=True):
     raters: int
     unmatched: int
     """Answers about an edit that is not here, or that failed."""
+    unknown: list[str]
+    """Samples and edit models that they name and that are not here, the first few of each."""
     weighted: bool
     """True if answers have weights. If not, the images are taken to have been picked at random."""
     pairs: list[PeoplesDifference]
@@ -139,6 +141,9 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
 
     Raises `ConfigurationError` if no answer is about two edits that are compared.
     """
+    ids = dict.fromkeys(sample for column in columns for sample in column.scores)
+    called = dict.fromkeys(name for column in columns for name in (column.name, column.edit_model))
+    answers, unknown = named_as_here(answers, ids, called)
     votes = [answer for answer in answers if isinstance(answer, Vote)]
     ratings = [answer for answer in answers if isinstance(answer, Rating)]
     used: set[int] = set()
@@ -173,6 +178,7 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
         highest=ends[1],
         raters=len({answer.rater for answer in answers}),
         unmatched=sum(not isinstance(answer, Vote) or answer.choice in SHARES for answer in answers) - len(used),
+        unknown=unknown,
         weighted=any(answer.weight != 1.0 for answer in answers),
         pairs=[msgspec.structs.replace(pair, p_adjusted=p, preferred=better) for pair, p, better in shown],
         family=family.correction,

@@ -179,6 +179,8 @@ def explanation(people: People) -> list[Text]:
         lines.append(apart)
     if left := people.unmatched:
         lines.append(Text("{} answers left out: they are about other edits, or about edits that failed.", left))
+    if people.unknown:
+        lines.append(Text("They name, and this run does not have: {}.", people.unknown))
     return lines
 
 

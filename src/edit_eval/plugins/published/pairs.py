@@ -48,6 +48,8 @@ class PublishedParameters(Meetings):
     """For `official`: the folder of a copy of the authors' repository. Nothing in it is run."""
     language: Literal["en", "zh"] = "en"
     """Of our wording; by default the benchmark's."""
+    version: str = ""
+    """An earlier wording of ours (`v1`), for a run that was judged by it; empty: the newest."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +77,7 @@ class PublishedPairs(Comparing):
     @classmethod
     def texts(cls, parameters: PublishedParameters) -> Texts:
         """Returns our wording, and the authors' if wanted. Raises `ConfigurationError` if that is missing."""
-        texts = dict(loading.packaged(RUBRIC, parameters.language))
+        texts = dict(loading.packaged(RUBRIC, parameters.language, parameters.version))
         return texts | ({"official": cls.official(parameters.prompts_path)} if parameters.prompts == "official" else {})
 
     @classmethod

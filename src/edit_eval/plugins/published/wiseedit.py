@@ -8,7 +8,6 @@ pictures for two metrics), statistic.py (means, what is left out, rounding); Eva
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -23,6 +22,7 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, numbered
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.delimited import named_rows
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Question, Score, Texts
@@ -154,9 +154,10 @@ class WiseEdit(FilesBenchmark):
         """Yields the rows of a CSV, each with its subset."""
         subset = PurePosixPath(file.name).stem
         try:
-            for row in csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True):
-                yield {**{name: text for name, text in row.items() if name and text}, "subset": subset}
-        except (UnicodeDecodeError, csv.Error) as error:
+            text = io.StringIO(data.decode("utf-8-sig"), newline="")
+            for _, row in named_rows(text, Text("benchmark.data_path: {}", file.path), ()):
+                yield {**{name: cell for name, cell in row.items() if name and cell}, "subset": subset}
+        except UnicodeDecodeError as error:
             raise ConfigurationError(
                 Text("benchmark.data_path: {} is not CSV in UTF-8 ({})", file.path, error)
             ) from None

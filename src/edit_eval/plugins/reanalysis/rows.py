@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from xml.etree import ElementTree
 
 from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.delimited import named_rows
 from edit_eval.files.given import open_text, read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
@@ -96,10 +96,7 @@ def json_lines(file: Path) -> Iterator[Unchecked]:
 
 
 def csv_rows(file: Path) -> list[dict[str, str]]:
-    try:
-        return list(csv.DictReader(open_text(file, MOST)))
-    except csv.Error as error:
-        raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None
+    return [row for _, row in named_rows(open_text(file, MOST), str(file), ())]
 
 
 def begins_like(file: Path, pattern: bytes) -> bool:

@@ -22,8 +22,6 @@ class Submission(NamedTuple):
     """Kind of a canary: `source`, `blank`, `shuffled`, `right`, `copy`; empty for a client's pair."""
     of: str = ""
     """The sample that a canary stands in for."""
-    again: bool = False
-    """True if this canary has been judged before."""
     unasked: tuple[str, ...] = ()
     """Judges that are not asked about it."""
 

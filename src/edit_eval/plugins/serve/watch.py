@@ -1,10 +1,10 @@
 """Watches a service's answers for two things: a judge that has changed, and a policy that has begun to cheat.
 
 The **judge** is examined with canaries. Some are edits of clients' own sources whose worth is known: the unchanged
-source, a grey picture, a drawn scene's picture. Others are drawn scenes, each with its right edit and unchanged. No
-picture of a client's is shown with another pair. The scenes and the canaries of the first window are judged again in
-every window of pairs. Their rewards are compared with the first ones, and the changes with those from one window to the
-next before (`statistics.drift`); and right edits with unchanged sources.
+source, a grey picture, a drawn scene's picture. Others are drawn scenes, each with its right edit and unchanged; they
+alone are judged again in every window of pairs. No picture of a client's is shown with another pair, or when its client
+is gone. The scenes' rewards are compared with the first ones, and the changes with those from one window to the next
+before (`statistics.drift`); and right edits with unchanged sources.
 
 The **policy** is watched by its edits: how many are near-copies of their sources, whether unchanged sources get better
 rewards than the edits, and, if a second judge is asked about a share of them, whether rewards have risen above the
@@ -60,8 +60,8 @@ JPEG changes it by less, an edit of a two-hundredth of the picture by more."""
 SOURCES = 12
 """Number of sources per window that get canaries."""
 MOST_HATCHED = 2_200_000
-"""Most pixels of a source with canaries, which may be judged again in every window."""
-SCENES, SCENE_SIDE = 2, 256
+"""Most pixels of a source with canaries."""
+SCENES, SCENE_SIDE = 4, 256
 """Drawn scenes per category, and their width in pixels."""
 RIGHT, COPY = "right", "copy"
 """Canaries of a drawn scene: the edit asked for, and the unchanged scene."""
@@ -112,7 +112,7 @@ class Window:
     canaries: dict[CanaryName, float] = field(default_factory=dict)
     """Rewards of this window's canaries."""
     again: dict[CanaryName, float] = field(default_factory=dict)
-    """Rewards of the first window's canaries and the drawn scenes, judged again."""
+    """Rewards of the drawn scenes, judged again."""
     apart: list[tuple[str, float]] = field(default_factory=list)
     """For each edit scored by both judges: its source, and its reward minus the second judge's."""
     pays: list[bool] = field(default_factory=list)
@@ -187,7 +187,7 @@ def not_to_edit_pays(now: Window) -> bool:
 def right_above_copy(rewards: Mapping[CanaryName, float]) -> tuple[float, int]:
     """Counts the drawn scenes in which the right edit has the better reward, a tie being half; and those with both.
 
-    A judge that is right in nine scenes of ten gets at most five of ten right once in six hundred times.
+    A judge that is right in nine scenes of ten gets at most ten of twenty right once in a hundred thousand times.
     """
     both = [
         (rewards[RIGHT, scene], rewards[COPY, scene])
@@ -260,7 +260,7 @@ class Watch:
         self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
         self._looked_at: Counter[str] = Counter()  # checks per source in this window
         self._hatched: set[str] = set()  # sources with canaries in this window
-        self._kept: list[Submission] = []  # canaries judged again in every window: the first window's, and drawn scenes
+        self._kept: tuple[Submission, ...] = ()  # canaries judged again in every window: the drawn scenes
         self._first: dict[CanaryName, float] = {}  # first rewards of those
         self._unpaired: dict[CanaryName, float] = {}  # their rewards in the last window, if not paired with others
         self._repeated: deque[JudgedTwice] = deque(maxlen=MOST_REPEATED)  # no answer is in two pairs
@@ -273,7 +273,6 @@ class Watch:
         self.left_out = 0
         self.scenes: Future[tuple[Submission, ...]] = Future()
         """Drawn after the first pair."""
-        self._scenes_kept = False
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
@@ -329,10 +328,10 @@ class Watch:
 
     def _see_canary(self, pair: Submission, reward: float) -> None:
         name = pair.canary, pair.pictures["source"].digest
-        if name in self._first and pair.again:
+        if name in self._first:
             self._window.again[name] = reward
             return
-        if not self._baseline or pair.canary in (RIGHT, COPY):
+        if pair.canary in (RIGHT, COPY):
             self._first[name] = reward
         self._window.canaries[name] = reward
         if pair.canary == "source" and (of_edits := self._rewards.get(name[1])):
@@ -345,10 +344,7 @@ class Watch:
         if scenes:
             made["shuffled"] = scenes[len(self._hatched) % len(scenes)].edit
         self._hatched.add(source.digest)
-        canaries = [pair._replace(edit=edit, canary=kind, id="", door="") for kind, edit in made.items()]
-        if not self._baseline:
-            self._kept += [canary._replace(again=True) for canary in canaries]
-        self._submit(canaries)
+        self._submit([pair._replace(edit=edit, canary=kind, id="", door="") for kind, edit in made.items()])
 
     def _turn(self) -> None:
         """Closes a full window: checks it, and has the kept canaries judged again."""
@@ -356,9 +352,8 @@ class Watch:
         self.windows.append(now)
         self._hatched.clear()
         self._looked_at.clear()
-        if self.scenes.done() and not self._scenes_kept:
-            self._kept += [scene._replace(again=True) for scene in self.scenes.result()]
-            self._scenes_kept = True
+        if self.scenes.done() and not self._kept:
+            self._kept = self.scenes.result()
         self._submit(self._kept)  # before the tests, which may take seconds at first
         if len(self._baseline) < BASELINE:
             self._baseline.append(now)
@@ -389,7 +384,7 @@ class Watch:
         if judge_has_changed(self._first, now.again, self._repeated):
             self._alarm(Text("the judge now scores the same pictures differently; do not compare its rewards"))
         right, scenes = right_above_copy(now.again)
-        if scenes >= 2 * SCENES and right <= scenes / 2:
+        if scenes >= SCENES and right <= scenes / 2:
             self._alarm(
                 Text("the judge puts the right edit above the unchanged source in {:g} of {} scenes", right, scenes)
             )

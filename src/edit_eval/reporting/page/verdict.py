@@ -231,7 +231,8 @@ def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool
     by_names = {(pair.a, pair.b): pair for pair in statement.pairs} | {
         (pair.b, pair.a): pair for pair in statement.pairs
     }
-    digits = digits_of(statement.columns[0].scale, [column.mean for column in statement.columns])
+    intervals = [pair.ci95 for pair in statement.pairs]
+    digits = digits_of(statement.columns[0].scale, [column.mean for column in statement.columns], intervals)
     names = [column.name for column in statement.columns]
 
     def against(other: str) -> Column[str]:
