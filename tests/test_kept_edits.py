@@ -1,4 +1,4 @@
-"""An edit that a critic keeps is a reference to the edit of the round before, for every reader of a run."""
+"""An edit that a critic keeps is the edit of the round before, for every reader of a run."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_kept_edit_is_the_edit_before_at_no_cost(made: Run) -> None:
     assert plain(status_document(made.results))["edits"]["total"] == len(edits) - len(refers)
 
 
-def test_battles_of_a_kept_edit_are_those_of_the_edit_that_it_refers_to(made: Run) -> None:
+def test_battles_of_a_kept_edit_are_those_of_the_edit_that_it_is(made: Run) -> None:
     refers = kept(made)
     battles = {
         (battle.edit_model, battle.other, battle.sample_id, battle.edit_seed): battle for battle in made.results.battles

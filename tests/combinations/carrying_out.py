@@ -102,6 +102,10 @@ def starts(draw: Draw, folder: Path) -> Iterator[Start]:
         yield Start(words)
         (folder / "storm").unlink()
         words += ("--retry", "edit_failed")
+    elif way == "damage":
+        yield Start(words)
+        for picture in sorted((run / "images").rglob("*.png"))[:: 1 + draw["salt"] % 3]:
+            picture.write_bytes(picture.read_bytes()[:-20])
     yield Start(words, capped=bool(draw["capped"]))
     if draw["capped"]:
         words = words[: words.index("--set")] + words[words.index("--set") + 2 :]

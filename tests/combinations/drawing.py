@@ -123,7 +123,7 @@ FEATURES: dict[str, Feature] = {
     "swap": Feature(0, (1,), 0.15),
     "page": Feature(0, (1,), 0.05),
     "gate": Feature(0, (1,), 0.15, can_be_gated),
-    "way": Feature("once", ("kill", "interrupt", "shards", "retry", "reuse", "added"), 0.5),
+    "way": Feature("once", ("kill", "interrupt", "shards", "retry", "reuse", "added", "damage"), 0.5),
     # drawn last, as it came last: all else is as it was
     "paid": Feature(0, (1,), 0.2),
     "as_many": Feature(0, (1,), 0.6, lambda d: d["controls"]),
@@ -131,7 +131,16 @@ FEATURES: dict[str, Feature] = {
     "voted": Feature(0, (1,), 0.2, lambda d: columns(d) > 1),
     "container": Feature("csv", ("tsv", "semicolons", "json", "jsonl", "parquet"), 0.4),
     "column": Feature(0, (1,), 0.5, lambda d: d["folder"]),
+    "twins": Feature(0, (1,), 0.3, lambda d: d["models"] > 1 and not d["paid"]),
+    "one_judge": Feature(0, (1,), 0.4, lambda d: d["third"]),
 }
+
+
+def model_of(draw: Draw, name: str) -> str:
+    """What an edit model, or a judge, is: `m1` may do what `m0` does, and `third` be the judge `second`."""
+    same = {"m1": ("m0", draw["twins"]), "third": ("second", draw["one_judge"])}
+    other, is_same = same.get(name, (name, 0))
+    return other if is_same else name
 
 SWITCHED = ("arena", "way", "schedule")
 """Features whose values are features of their own, so far as pairs are counted."""
@@ -356,7 +365,8 @@ def judges(draw: Draw) -> dict[str, dict[str, float]]:
     words = {name: draw[name] for name in ("unparseable", "refused", "judge_error", "cut_off", "out_of_range")}
     by_judge = {"scorer": words} if draw["scorer"] else {}
     by_judge |= {"second": {"unparseable": words["unparseable"] / 2}} if draw["second"] else {}
-    by_judge |= {"third": {"refused": words["refused"]}} if draw["third"] else {}
+    third = by_judge.get("second", {}) if draw["one_judge"] else {"refused": words["refused"]}
+    by_judge |= {"third": third} if draw["third"] else {}
     by_judge |= {"followed": {**words, "hesitating": draw["hesitating"]}} if draw["followed"] else {}
     by_judge |= {"recorded": {"judge_error": 0.1, "cut_off": words["cut_off"]}} if draw["recorded"] else {}
     by_judge |= {name: {"undefined": draw["undefined"]} for name in ("measure", "drift", "start") if draw[name]}
@@ -381,7 +391,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
     own = {"salt": draw["salt"], "folder": str(folder)}
 
     def model(kind: str, name: str, bad: Mapping[str, float], **more: Any) -> dict[str, Any]:
-        return {"class_path": f"{here}:{kind}", "params": {"name": name, "bad": dict(bad), **own, **where, **more}}
+        what = {"name": model_of(draw, name), "bad": dict(bad), "column": name if kind == "Editor" else ""}
+        return {"class_path": f"{here}:{kind}", "params": {**what, **own, **where, **more}}
 
     protocols: dict[str, dict[str, Any]] = {
         "followed": {"class_path": f"{here.with_name('followed.py')}:Followed"},

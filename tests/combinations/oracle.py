@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from combinations import planted
-from combinations.drawing import BROKEN, IDS_LEFT_OUT, PRICE, STORM, Draw, Row, column_names, judges, table
+from combinations.drawing import BROKEN, IDS_LEFT_OUT, PRICE, STORM, Draw, Row, column_names, judges, model_of, table
 
 HEADLINES = {"followed": "overall", "measure": "change", "drift": "change", "start": "change"}
 """Of the judges whose headline is not `score`."""
@@ -180,7 +180,7 @@ class Expected:
         return self._made(column, sample, seed, rewriter, turn, seen, earlier.code)
 
     def _made(self, column: str, sample: str, seed: int, rewriter: str, turn: int, seen: str, before: str) -> Edit:
-        model = column.partition("@")[0].partition("+")[0]
+        model = model_of(self.draw, column.partition("@")[0].partition("+")[0])
         if model == "folder":  # one picture, whatever it was asked for
             status = "ok" if planted.in_folder(self.salt, sample) else "edit_failed"
             return Edit(status, planted.child("folder", sample, 0, "", 1, ""), before, column)
@@ -210,7 +210,8 @@ class Expected:
                 for reading in self.readings
             ]
         else:
-            given = [planted.answer(self.salt, judge, edit.code, repeat, reading, bad) for reading in self.readings]
+            asked = model_of(self.draw, judge)
+            given = [planted.answer(self.salt, asked, edit.code, repeat, reading, bad) for reading in self.readings]
         return Judgement({"score": mean_of(given)}, headline)
 
     def _held_against(self, judge: str, edit: Edit, sample: str) -> str:
@@ -403,7 +404,8 @@ class Expected:
                     if status == "ok" and value >= planted.GOOD_ENOUGH:
                         asked[judge, "rest", *about] = self._asked("rest", *about)[2]
                 else:
-                    asked[judge, "score", *about] = self._often(judge, *about)
+                    its = model_of(self.draw, judge)
+                    asked[its, "score", *about] = self._often(its, *about)
         for column, sample, seed in (
             itertools.product(self.columns, self.made, self.seeds) if "critic" in self.judges else ()
         ):

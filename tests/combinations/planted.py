@@ -143,6 +143,8 @@ class Planted:
     """Where `asked.jsonl` notes what is asked, and where a file `storm` makes more of it fail."""
     bad: dict[str, float]
     """Status -> the share of answers that end so."""
+    column: str = ""
+    """Where it stands in the configuration: two that are one model have a name, and what they do, in common."""
 
     def note(self, *what: object) -> None:
         """Writes down that it was asked."""
@@ -150,17 +152,27 @@ class Planted:
             file.write(json.dumps(what) + "\n")
 
 
+def sample_in(instruction: str) -> str:
+    """The sample that an instruction is of."""
+    found = re.search(r"change (s\w+)", instruction)
+    assert found
+    return found[1]
+
+
+def asked_for(seed: int) -> tuple[int, int]:
+    """The repeat and the reading that a judge is asked for (docs/records.md, `seed`)."""
+    return seed // STRIDE, seed % 1000
+
+
 def edited(own: Planted, instruction: str, source: Any, seed: int) -> tuple[str, str]:
     """The code of an edit that was asked for, and what becomes of it; it is noted."""
-    told = re.search(r"SEEN<(.*?)>", instruction)
-    sample = re.search(r"change (s\w+)", instruction)
-    assert sample
+    told, sample = re.search(r"SEEN<(.*?)>", instruction), sample_in(instruction)
     rewriter, turn = "rw" if "BETTER" in instruction else "", 0
     if told:
         _, _, _, rewriter, before, _ = told[1].split("|")
         turn = int(before)
     made_from = code_in(source) + ("+" + told[1] if told else "")
-    code = child(own.name, sample[1], seed // STRIDE, rewriter, turn + 1, made_from)
+    code = child(own.name, sample, seed // STRIDE, rewriter, turn + 1, made_from)
     own.note("edit", own.name, code)
     bad = own.bad if os.path.exists(f"{own.folder}/storm") else {**own.bad, "storm": 0}
     return code, fate(own.salt, code, bad)
@@ -192,7 +204,7 @@ class Judge:
     """Scores edits, compares them, criticises them, rewrites instructions: whatever it is asked."""
 
     Parameters = Planted
-    reads = ("instruction", "question", "sample_id", "edit_model", "repeat", "reading")
+    reads = ("instruction", "question")
 
     def __init__(self, parameters: Planted) -> None:
         self.own = parameters
@@ -206,14 +218,15 @@ class Judge:
     def said(self, request: Any) -> Any:
         own, pictures = self.own, {name: code_in(picture) for name, picture in request.pictures.items()}
         shown = [pictures[name] for name in ("A", "B", "edit", "edited") if name in pictures]
-        about = request.edit_model, request.question, shown or [request.sample_id], request.repeat, request.reading
-        own.note("judge", own.name, *about)
+        sample, (repeat, reading) = sample_in(request.instruction), asked_for(request.seed)
+        is_control = bool(shown) and f"|{sample}|" not in shown[0]
+        own.note("judge", own.name, is_control, request.question, shown or [sample], repeat, reading)
         if not shown:
-            return f"BETTER {request.instruction}" if rewritten(own.salt, request.sample_id) else ""
-        if request.edit_model.startswith("control:"):
+            return f"BETTER {request.instruction}" if rewritten(own.salt, sample) else ""
+        if is_control:
             return f"{'Score: ' * (own.name == 'critic')}{OF_A_CONTROL:.3f}"
         if len(shown) == 2:
-            said = prefers(own.salt, own.name, shown[0], shown[1], request.repeat, request.reading, own.bad)
+            said = prefers(own.salt, own.name, shown[0], shown[1], repeat, reading, own.bad)
             fields = json.loads(request.schema)["properties"]
             return (
                 "hm"
@@ -225,7 +238,7 @@ class Judge:
     def scored(self, request: Any, code: str) -> Any:
         from edit_eval.records import Reply, Status
 
-        own, place = self.own, (request.repeat, request.reading)
+        own, place = self.own, asked_for(request.seed)
         asked = own.name if request.question != "rest" else f"{own.name} of the rest"
         status, score = answer(own.salt, asked, code, *place, own.bad)
         if status == "judge_error":
@@ -253,6 +266,6 @@ class Measure(Judge):
         from edit_eval.records import Reply
 
         code, before = code_in(request.pictures["edit"]), code_in(request.pictures["source"])
-        self.own.note("judge", self.own.name, request.edit_model, before, [code], request.repeat, request.reading)
+        self.own.note("judge", self.own.name, not code, before, [code], *asked_for(request.seed))
         value = change(self.own.salt, self.own.name, code, before, self.own.bad)
         return Reply(values={"there": 1.0} | ({} if value is None else {"change": value}), text="no such number")

@@ -169,7 +169,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         answers = Counter(
             (line[1], line[3], line[4][-1], line[5], line[6])
             for line in noted
-            if line[0] == "judge" and line[1] not in ("arena", "rw") and not line[2].startswith("control:")
+            if line[0] == "judge" and line[1] not in ("arena", "rw") and not line[2]
         )
         want_edits, want_answers = self.want.edits_asked(), self.want.answers_asked()
         # What is stopped between two tries of an edit has both before it.

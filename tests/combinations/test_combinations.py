@@ -44,7 +44,7 @@ PROCESSES = [
 ]
 """Draws that are carried out by commands and workers that are processes."""
 CASES = {
-    "a kept edit is a reference": "salt=5 rows=5 models=2 rounds=3 stop=5.5 arena=all drift=1",
+    "a kept edit is the edit before": "salt=5 rows=5 models=2 rounds=3 stop=5.5 arena=all drift=1",
     "one model told different words has a row for each": "salt=9 rows=6 models=2 rewrite=1 arena=all",
     "who is below the coverage is named": "salt=3 rows=6 models=2 arena=all garbled=0.2 unparseable=0.25",
     "judges that compare alone": "salt=4 rows=6 models=2 scorer=0 arena=all garbled=0.2",

@@ -343,6 +343,8 @@ class Looker(Plain):
     def _said(self, request: Any) -> str:
         seen = [picture.tobytes() for picture in request.pictures.values()]
         drawn = Random(repr((seen, request.seed))).random()
+        if request.schema:
+            return json.dumps(dict.fromkeys(json.loads(request.schema)["properties"], "A" if drawn < 0.5 else "B"))
         return "hm" if drawn < 0.2 else f"Better, please.\nScore: {10 * drawn:.3f}"
 
 

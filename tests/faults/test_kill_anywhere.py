@@ -35,9 +35,10 @@ from small_benchmark import sample_id, write_benchmark
 
 pytestmark = pytest.mark.usefixtures("cold_workers")
 
-SAMPLES, FEW = 24, 12  # the few are edited three times over, or by four edit models
+SAMPLES, FEW, EQUAL = 24, 12, 6  # the few are edited three times over, or by four edit models; or both, by three
 EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
 SECONDS_TO_LIVE = 0.7  # on average
+MOST_DAMAGED = 3  # pictures of a run
 
 
 ASKED_TWICE = {**TWO_QUESTIONS, "judge": {**JUDGE, **TWO_QUESTIONS["judge"]}}
@@ -135,32 +136,55 @@ def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
 
 
 def equal_columns(folder: Path) -> dict[str, Any]:
-    """A configuration of two edit models that make the same, and one that does not; two judges are one."""
+    """A configuration of two edit models that make the same, and one that does not, in rounds that keep some edits; two
+    judges are one, another compares."""
     what = settings(folder)
     about = {"device_ids": "cpu:1", **EDIT}
     unlike = {"a": {"seed": 0}, "b": {"seed": 0, "steps": 3}, "c": {"seed": 9}}
     models = {name: {"type": "testing", "params": {**about, **of}} for name, of in unlike.items()}
-    looker = {
-        "class_path": f"{MODELS}:Looker",
-        "params": {"device_ids": "cpu:1", **JUDGE},
-        "protocol": {"answer": "reason_then_score", "retries": 1},
-    }
+    looker = {"class_path": f"{MODELS}:Looker", "params": {"device_ids": "cpu:1", **JUDGE}}
+    scorer = {**looker, "protocol": {"answer": "reason_then_score", "retries": 1}}
+    arena = {**looker, "protocol": {"type": "pairwise", "answer": "label", "pairs": "cycles"}}
     del what["diffusion_model"], what["reward_model"]
+    critic = {**scorer, "params": {**looker["params"], "seconds": 0.005}}
+    judges = {"critic": critic, "one": scorer, "other": scorer, "arena": arena}
     evaluation = {"controls": 0, "repeats": 2}
-    return {**what, "edit_models": models, "judges": {"one": looker, "other": looker}, "evaluation": evaluation}
+    rounds = {"critic": "critic", "max": 3, "from": "last", "stop": 6}
+    return {**what, "edit_models": models, "judges": judges, "rounds": rounds, "evaluation": evaluation}
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(20, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_so_it_does_when_the_same_is_asked_about_several_columns(tmp_path: Path, engines: Nursery, kills: int) -> None:
-    write_benchmark(tmp_path, FEW)
+    """Also where pictures are damaged meanwhile."""
+    write_benchmark(tmp_path, EQUAL)
     clean = evaluate(equal_columns(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
-    keys = {reply["key"] for reply in lines(clean.path, "replies")}
-    assert len(keys) == 2 * 2 * FEW
-    kill_until_it_is_done(tmp_path, equal_columns(tmp_path), clean, engines, kills, FEW)
+    asked = [(reply["key"], reply["ask"]) for reply in lines(clean.path, "replies")]
+    assert len(asked) == len(set(asked))
+    assert {edit.made_in for edit in clean.results.edits} >= {"", "a", "a@2", "b", "c"}
+    assert sum(judgement.asked for judgement in clean.results.answers) == len(asked)
+    kill_until_it_is_done(tmp_path, equal_columns(tmp_path), clean, engines, kills, EQUAL, damage=True)
+
+
+def cut_short(folder: Path, draw: random.Random, but: set[str]) -> None:
+    """Damages a picture of a run that none has touched before, as a full disk does."""
+    made = [r["image"] for r in lines(folder, "edits") if r["status"] == "ok" and r["image"] not in but]
+    if made:
+        but.add(image := draw.choice(made))
+        damaged = folder / "damaged"
+        damaged.write_bytes((folder / image).read_bytes()[:-20])
+        damaged.replace(folder / image)
 
 
 def kill_until_it_is_done(
-    tmp_path: Path, what: dict[str, Any], clean: Run, engines: Nursery, kills: int, samples: int = SAMPLES
+    tmp_path: Path,
+    what: dict[str, Any],
+    clean: Run,
+    engines: Nursery,
+    kills: int,
+    samples: int = SAMPLES,
+    damage: bool = False,
 ) -> None:
     """Runs are started and killed until there were so many `kills`; each comes to the end of the `clean` one."""
     draw = random.Random(kills)
@@ -169,13 +193,18 @@ def kill_until_it_is_done(
     while done < kills:
         folder = tmp_path / f"run{finished}"
         acknowledged: dict[str, str] = {}
+        damaged: set[str] = set()
         patience = SECONDS_TO_LIVE
         while True:
             engine = engines.start(what, folder)
             over = time.monotonic() + draw.expovariate(1 / patience)
             wait_until(lambda engine=engine, over=over: not is_alive(engine) or time.monotonic() > over, 60)
             if not is_alive(engine):
+                if damage and images(folder) != images(clean.path):  # nobody has looked at it since
+                    continue
                 break
+            if damage and len(damaged) < MOST_DAMAGED:
+                cut_short(folder, draw, damaged)
             victim = draw.choice(["engine", "engine", "worker", "all workers"])
             workers = workers_of(folder)
             draw.shuffle(workers)
@@ -192,7 +221,8 @@ def kill_until_it_is_done(
                 kill(engine)
             assert wait_until(lambda folder=folder: not workers_of(folder)), "no worker outlives its engine"
             ok = {r["key"]: r["pixels"] for r in lines(folder, "edits") if r["status"] == "ok"}
-            assert len(ok) == sum(r["status"] == "ok" for r in lines(folder, "edits")), "no edit is made twice"
+            made_again = sum(r["status"] == "ok" for r in lines(folder, "edits")) - len(ok)
+            assert made_again <= len(damaged), "no edit is made twice"
             assert acknowledged.items() <= ok.items(), "what was acknowledged stays"
             # Where a start takes longer than that, the next may live longer, or the run would never come to its end.
             patience = SECONDS_TO_LIVE if len(ok) > len(acknowledged) else 1.5 * patience

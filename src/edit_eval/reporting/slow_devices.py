@@ -112,8 +112,8 @@ class DeviceTimes:
 def slow_devices(results: Results) -> list[SlowDevice]:
     """Returns every device that was slower than the others, by the recorded times."""
     times = DeviceTimes()
-    times.add_all(results.once.edits)
-    times.add_all(results.once.judgements)
+    times.add_all(results.edits)
+    times.add_all(results.judgements)
     return times.all_slow()
 
 

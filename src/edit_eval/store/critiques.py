@@ -60,8 +60,23 @@ class Critiques:
         refinement = self.refinement(edit) if self.any else None
         if refinement is None or not refinement.before:
             return None
+        return self.in_column(refinement.before, edit)
+
+    def in_column(self, name: str, edit: int) -> int:
+        """Returns the edit of the same sample and edit seed in a column; without a name, the edit itself."""
+        if not name:
+            return edit
         _, edit_seed, sample = self._matrix.cells.edit_parts(edit)
-        return self._matrix.cells.edit(self._matrix.experiment.places[refinement.before], edit_seed, sample)
+        return self._matrix.cells.edit(self._matrix.experiment.places[name], edit_seed, sample)
+
+    def made_as(self, edit: int) -> int:
+        """Returns the edit that was made: of an earlier round, if this one is kept."""
+        return self.in_column(self._matrix.edits[edit].made_in, edit)
+
+    def kept_behind(self, edit: int) -> list[int]:
+        """Returns the edits of the rounds behind this one that are kept, up to the first that is not."""
+        told = (told for told in self.behind(edit) if self._matrix.edits[told].made_in)
+        return [kept for each in told for kept in (each, *self.kept_behind(each))]
 
     def of(self, edit: int) -> int | None:
         """Returns the judgement whose words an edit is told; None if it is told the sample's instruction."""
@@ -111,7 +126,7 @@ class Critiques:
 
         An edit made with another instruction becomes pending again. Returns the edits that end here without being made,
         this one first: without a critique it fails, and so do those that depend on it; if the critic is content with
-        the previous edit, that one is kept.
+        the previous edit, that one is kept: then it is this one, too, at no cost.
         """
         refinement, critique = self.refinement(edit), self.of(edit)
         if refinement is None or critique is None:
@@ -123,11 +138,16 @@ class Critiques:
         status, reason = unrefined(refinement, judge.scoring.scale, said)
         if status is OK:
             instruction = instruction_of(refinement.template, said, self._matrix.sample_of(edit))
-            if mine.instruction != instruction:
+            if mine.made_in or mine.instruction != instruction:
                 self._matrix.set_edit(edit, replace(self._matrix.new_edit(edit), instruction=instruction))
             return []
-        if (mine.status, mine.reason) != (status, reason):
-            self._matrix.set_edit(edit, replace(self._matrix.new_edit(edit), status=status, reason=reason))
+        ended = replace(self._matrix.new_edit(edit), status=status, reason=reason)
+        before = None if (number := self.before(edit)) is None else self._matrix.edits[number]
+        if status is Status.SKIPPED and before is not None and before.status is OK:
+            kept = replace(before, reason=reason, seconds=0.0, made_in=before.made_in or before.edit_model)
+            ended = replace(kept, key=ended.key, edit_model=ended.edit_model)
+        if mine != ended:
+            self._matrix.set_edit(edit, ended)
         return [edit, *(ended for dependent in self.behind(edit) for ended in self.tell(dependent))]
 
     def tell_all(self) -> None:

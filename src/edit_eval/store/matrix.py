@@ -36,11 +36,9 @@ from edit_eval.store.cells import (
 )
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
-from edit_eval.store.references import References
-from edit_eval.store.subjects.battles import Design
 from edit_eval.store.subjects.contract import Shown
-from edit_eval.store.subjects.controls import Steps
 from edit_eval.store.subjects.kinds import kinds
+from edit_eval.store.subjects.stages import Stages
 from edit_eval.text import Text
 
 SHORT = 64
@@ -83,12 +81,10 @@ class Matrix:
         # answers.
         self.answers = Answers((lambda cell: self.sample_of(self.about(cell)).id) if experiment.grows else None)
         """What judges have answered."""
-        self.references = References(self, self.critiques)
-        self._alone = not (self.references.possible or experiment.shows_earlier or experiment.predecessors)
-        """True if whoever judges an edit sees no other one, whatever has become of them."""
-        self.design = Design(self)
-        self.control_steps = Steps(self)
-        """Which battles are asked so far."""
+        self._alone = not (experiment.shows_earlier or experiment.predecessors)
+        """True if whoever judges an edit sees no other one."""
+        self.stages = Stages(self)
+        """Which battles and controls are to be judged by now."""
 
     # -- edits --
 
@@ -140,25 +136,12 @@ class Matrix:
         """Returns the sample of a subject."""
         return self.samples[self.cells.sample(subject)]
 
-    def picture(self, number: int) -> Edit:
-        """Returns the edit whose picture an edit has: of an earlier round, if it was kept."""
-        return self.edits[self.references.edit(number)]
-
-    def shown_edit(self, number: int) -> Edit:
-        """Returns an edit for the results: a kept one with the picture of the edit that it refers to, at no cost."""
-        edit, was = self.edits[number], self.picture(number)
-        if was is edit:
-            return edit
-        return replace(
-            was, key=edit.key, edit_model=edit.edit_model, reason=edit.reason, seconds=0.0, made_in=was.edit_model
-        )
-
     def sources(self, edit: int) -> dict[str, Shown]:
         """Returns the pictures given to the edit model, by name, in order."""
         sources = {name: shown for name, shown in self.given(edit).items() if name.startswith("source")}
         before = self.origins.made_from(edit)
         if before is not None and before != self.origins.predecessor(edit):
-            sources["source"] = Shown.of(self.picture(before))
+            sources["source"] = Shown.of(self.edits[before])
         return sources
 
     def given(self, subject: int) -> dict[str, Shown]:
@@ -171,7 +154,7 @@ class Matrix:
         if not self.experiment.shows_earlier or "source" not in own:
             return own
         first, last = self.experiment.first_of(sample).pictures["source"], self.origins.last(subject)
-        was = own["source"] if last is None else Shown.of(self.picture(last))
+        was = own["source"] if last is None else Shown.of(self.edits[last])
         turns = self.experiment.turns_before(sample) if is_edit else ()
         earlier = {
             turn_named(turn): Shown.of(self.edits[subject - sample + place]) for turn, place in enumerate(turns, 1)
@@ -185,30 +168,45 @@ class Matrix:
         return self.cells.kind(subject).pictures(self, subject)
 
     def shown_edits(self, subject: int) -> tuple[int, ...]:
-        """Returns the edits whose pictures a question about a subject can show, the earlier turn or round first; in
-        place of a kept one, the edit that it refers to."""
+        """Returns the edits whose pictures a question about a subject can show, the earlier turn or round first."""
         if self._alone and subject < self.cells.edits:  # the common case
             return (subject,)
         return self.cells.kind(subject).shown(self, subject)
 
     def is_there(self, subject: int) -> bool:
-        """True if the picture to judge, and all those shown with it, exist."""
-        return all(self.edits[edit].status is OK for edit in self.shown_edits(subject))
+        """True if the picture to judge, and all those shown with it, exist, and it is something to judge."""
+        there = all(self.edits[edit].status is OK for edit in self.shown_edits(subject))
+        return there and not self.is_void(subject)
+
+    def is_void(self, subject: int) -> bool:
+        """True of a battle of an edit with itself, one of both being kept: then there is none."""
+        if subject < self.cells.edits or not self.critiques.any:
+            return False
+        edits = self.cells.edits_of(subject)
+        return len({*map(self.critiques.made_as, edits)}) < len(edits)
 
     def names_of(self, subject: int) -> tuple[str, str]:
         """Returns the edit model under which a subject stands, `control:` and its kind if it is none's; and the edit
         model of a second edit, if it is of two."""
         return self.cells.kind(subject).names(self, subject)
 
+    def made_in(self, subject: int) -> tuple[str, str]:
+        """Returns the same, each edit under the edit model in whose column it was made."""
+        edits = self.cells.edits_of(subject) if self.critiques.any else ()
+        if not any(self.edits[edit].made_in for edit in edits):
+            return self.names_of(subject)
+        first, *second = (self.edits[edit].made_in or self.edits[edit].edit_model for edit in edits)
+        return first, second[0] if second else ""
+
     # -- cells --
 
-    def address(self, cell: int) -> tuple[str, str, int, str, int, str, int, str]:
+    def address(self, cell: int, *, made: bool = False) -> tuple[str, str, int, str, int, str, int, str]:
         """Returns a cell's place by name: sample, edit model, edit seed, judge, repeat, question, reading, and for a
-        battle the other edit model."""
+        battle the other edit model; with `made`, of a kept edit that of the edit which it is."""
         judgement, reading, question = self.cells.cell(cell)
         number, judge, repeat = self.cells.parts(judgement)
         name = self.cells.asked(judgement)[question].question.name
-        edit_model, other = self.names_of(number)
+        edit_model, other = self.made_in(number) if made else self.names_of(number)
         seed = self.cells.edit_seed(number)
         return self.sample_of(number).id, edit_model, seed, self.judges[judge].name, repeat, name, reading, other
 
@@ -276,7 +274,7 @@ class Matrix:
         edit, judge, repeat = self.cells.parts(judgement)
         model = self.judges[judge].model
         if self.judges[judge].replays:
-            sample, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell)
+            sample, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell, made=True)
             about_two = (other,) if other else ()
             return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading, *about_two))
         asked = self.cells.asked(judgement)[number]
@@ -293,7 +291,7 @@ class Matrix:
         reads = ADDRESS if judge.replays else judge.reads
         if not reads:
             return {}
-        sample_id, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell)
+        sample_id, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell, made=True)
         sample = self.sample_of(self.cells.parts(self.cells.judgement_of(cell))[0])
         known: dict[str, str | int] = {
             "instruction": sample.instruction,
@@ -309,11 +307,21 @@ class Matrix:
         return {name: known[name] for name in reads}
 
     def can_be_asked(self, cell: int) -> bool:
-        """True if its picture exists, the questions before it are answered and do not rule it out, and no other
-        judgement is asked for in its place."""
-        judgement = self.cells.judgement_of(cell)
-        there = self.is_there(self.cells.parts(judgement)[0])
-        return there and self.is_own(judgement) and self._unasked(cell) is None
+        """True if its picture exists, and the questions before it are answered and do not rule it out."""
+        return self.is_there(self.about(cell)) and self._unasked(cell) is None
+
+    def asked_before(self, cell: int) -> int | None:
+        """Returns the cell that asks of an edit what this one asks of it where it is kept; None of other questions."""
+        if not self.critiques.any or not self.can_be_asked(cell):
+            return None
+        made = self._made(cell)
+        if made == {*self.cells.edits_of(self.about(cell))}:
+            return None
+        first = next(number for number in self.answers.cells(self.lookup(cell)) if self._made(number) == made)
+        return None if first == cell else first
+
+    def _made(self, cell: int) -> set[int]:
+        return {*map(self.critiques.made_as, self.cells.edits_of(self.about(cell)))}
 
     def reading(self, cell: int) -> Reading:
         """Returns what a cell's replies so far amount to. Its edit must exist."""
@@ -371,10 +379,16 @@ class Matrix:
         return cells
 
     def set_edit(self, number: int, edit: Edit) -> list[Judgement]:
-        """Sets an edit that has ended, or is to be made again: what shows it has another key.
+        """Sets an edit that has ended, or is to be made again: what shows it has another key, and whether it is kept
+        in later rounds is to be said again.
 
         Returns the judgements that are complete by what was answered about the same before.
         """
+        for kept in self.critiques.kept_behind(number):
+            self._put_edit(kept, self.new_edit(kept))
+        return self._put_edit(number, edit)
+
+    def _put_edit(self, number: int, edit: Edit) -> list[Judgement]:
         about = self.shown_with(number)
         for cell in (cell for subject in about for cell in self.cells.cells_of_subject(subject)):
             self._lose_key(cell)
@@ -383,7 +397,7 @@ class Matrix:
         judgements = [judgement for subject in about for judgement in self.cells.judgements_of(subject)]
         for judgement in judgements:
             self._settled[judgement] = None
-        if self.picture(number).status is not OK:
+        if edit.status is not OK:
             return []
         answered = [n for n in judgements if [1 for cell in self.cells.cells_of(n) if self.replies(cell)]]
         opened = (n for n in answered if self.is_open(self.cells.parts(n)[0]))
@@ -391,10 +405,7 @@ class Matrix:
 
     def shown_with(self, edit: int) -> list[int]:
         """Returns all subjects whose questions can show an edit's picture, itself first."""
-        subjects: dict[int, None] = {}
-        for number in self.references.with_picture(edit):
-            subjects |= dict.fromkeys((number, *self.origins.seen_after(number), *self._others_of.get(number, ())))
-        return list(subjects)
+        return list(dict.fromkeys((edit, *self.origins.seen_after(edit), *self._others_of.get(edit, ()))))
 
     @cached_property
     def _others_of(self) -> dict[int, list[int]]:
@@ -408,11 +419,7 @@ class Matrix:
     # -- judgements --
 
     def judgement(self, number: int) -> Judgement:
-        """Returns the current judgement: from all replies so far, from the edit's failure, or still pending; where
-        another one is asked for in its place, that one, at no cost."""
-        asked = self.references.judgement(number)
-        if asked != number:
-            return self.references.referred(number, asked)
+        """Returns the current judgement: from all replies so far, from the edit's failure, or still pending."""
         judgement = self._settled[number]
         if judgement is None:
             judgement = self._judge(number)
@@ -420,31 +427,27 @@ class Matrix:
                 self._settled[number] = judgement
         return judgement
 
-    def is_own(self, judgement: int) -> bool:
-        """True if a judge is asked for this judgement itself: it refers to no other one."""
-        return self.references.judgement(judgement) == judgement
-
     def is_pending(self, judgement: int) -> bool:
         """True if a judgement is not final yet. Unlike `judgement`, it makes none to say so."""
-        asked = self.references.judgement(judgement)
-        if asked is None or self._settled[asked] is not None:
+        if self._settled[judgement] is not None:
             return False
-        subject, judge, _ = self.cells.parts(asked)
+        subject, judge, _ = self.cells.parts(judgement)
         if isinstance(self.judges[judge].protocol, DerivedScores):
-            return self._judge(asked).status is PENDING
+            return self._judge(judgement).status is PENDING
         if not self.experiment.is_asked(self.judges[judge].name, self.sample_of(subject)):
             return False
-        absent = self._absent(subject, self.cells.cells_of(asked))
+        absent = self._absent(subject, self.cells.cells_of(judgement))
         return absent is not None and absent[0] is PENDING
 
     def _judge(self, number: int) -> Judgement:
         about, judge_number, repeat = self.cells.parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(about)
-        edit_model, other = self.names_of(about)
+        names, made = self.names_of(about), self.made_in(about)
+        edit_model, other = names
         if isinstance(judge.protocol, DerivedScores):
             seed, counts = self.cells.edit_seed(about), self._counts(judge, about)
-            place = (sample.id, edit_model, other, seed, repeat)
-            derived = judge.protocol.judgement(judge.name, place)
+            derived = judge.protocol.judgement(judge.name, (sample.id, *made, seed, repeat))
+            derived = replace(derived, edit_model=edit_model, other=other)
             return replace(derived, category=sample.category, counts=counts)
         asked = [sample_question.question for sample_question in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
@@ -466,6 +469,7 @@ class Matrix:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
         said, elsewhere = [self.replies(cell) for cell in cells], self.answers.free
         paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in elsewhere]
+        is_asked = made == names or any(self._keys[cell] and self.asked_before(cell) is None for cell in cells)
         replies = paid[0] if len(paid) == 1 else [reply for of_cell in paid for reply in of_cell]
         if len(replies) == 1:
             seconds, tokens = replies[0].seconds, replies[0].tokens
@@ -492,6 +496,7 @@ class Matrix:
             tokens=tokens,
             free=0 if len(paid) == len(said) else sum(map(len, said)) - len(replies),
             other=other,
+            made_in="" if is_asked else " : ".join(filter(None, made)),
             counts=self._counts(judge, about),
         )
 
@@ -521,6 +526,8 @@ class Matrix:
 
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
         """Returns why there is nothing to score, or nothing yet; None if there is."""
+        if self.is_void(edit):
+            return SKIPPED, Text("both are one edit, which was kept")
         absent = [
             self.edits[number] for number in reversed(self.shown_edits(edit)) if self.edits[number].status is not OK
         ]
@@ -541,27 +548,19 @@ class Matrix:
         return self.rows("edit")
 
     def is_open(self, subject: int) -> bool:
-        """True if a subject is to be judged by now: no battle of a later round, and no control of a later step."""
-        return subject < self.cells.edits or self.cells.kind(subject).is_open(self, subject)
+        """True if a subject is to be judged by now (`Stages`)."""
+        return subject not in self.stages.closed
 
-    @property
-    def rounds(self) -> int:
-        """Rounds of battles asked so far."""
-        return self.design.rounds
+    def open(self, kind: str) -> Sequence[int]:
+        """Returns the subjects of a kind that are to be judged by now, in order."""
+        return self.stages.open(kind)
 
-    def look(self) -> list[int]:
-        """Opens the rounds of battles and the steps of controls that the replies so far call for; returns the subjects
-        that are to be judged now and were not before."""
-        before = {*self.control_steps.open, *self.design.open}
-        if not self.control_steps.look() | self.design.look():
-            return []
-        return [subject for subject in (*self.control_steps.open, *self.design.open) if subject not in before]
-
-    def open_all(self, *, battles: bool = True) -> None:
-        """Opens all steps of controls, and all rounds of `battles`, whatever the replies are."""
-        if battles:
-            self.design.open_all()
-        self.control_steps.open_all()
+    def battles_of(self, sample: int) -> list[int]:
+        """Returns the battles of a sample, by its position, that are to be judged by now."""
+        edits = range(sample, self.cells.edits, len(self.samples))
+        about = sorted({number for edit in edits for number in self._others_of.get(edit, ())})
+        battles = self.cells.of_kind("battle")
+        return [number for number in about if number in battles and self.is_open(number) and not self.is_void(number)]
 
     def open_judgements(self) -> Iterator[int]:
         """Yields the numbers of all judgements that are to be made by now."""
@@ -572,8 +571,9 @@ class Matrix:
 
     @property
     def pending(self) -> int:
-        """Number of judgements still pending, controls included."""
-        return sum(self.is_pending(number) for number in self.open_judgements() if self.is_own(number))
+        """Number of judgements still pending, controls included; of kept edits none."""
+        pending = filter(self.is_pending, self.open_judgements())
+        return sum(not (self.critiques.any and self.judgement(number).made_in) for number in pending)
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:

@@ -123,7 +123,7 @@ def recall(
         _forget(matrix, retry)  # what is said of kept edits is known only now
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # here, while garbage collection is off: these are a million objects
-    matrix.look()
+    matrix.stages.look()
     noticed: list[str] = []
     if missing := len(made) - len(there):
         noticed.append(Text("{} missing or of the wrong size: made again", _pictures(missing)))
@@ -197,7 +197,7 @@ class _ByAddress(Answers):
     """The answers of a run that was made when each cell was asked for itself: those to its address, or else any."""
 
     def __init__(self, matrix: Matrix) -> None:
-        super().__init__(matrix.address)
+        super().__init__(lambda cell: matrix.address(cell, made=True))
         self._any: dict[Hashable, Lookup] = {}
 
     def put(self, lookup: Lookup, ask: int, reply: Reply) -> None:

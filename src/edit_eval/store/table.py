@@ -1,9 +1,9 @@
 """The table of judgements: all that came of a run. Whoever reads a run queries it, and opens nothing else of the store.
 
 A row is a `records.Judgement`: a subject, a judge, a repeat. Its `kind` is what was judged; a row that is `made_in`
-another column refers to the row there, and was `asked` 0 times; whether coverage and means count it is `counts`. What
-is no subject has no row: a battle of an edit with itself, a battle of a round that was not begun, a sample that passes
-no filter. Edits hang on it, which are there without a judge, too.
+another column has the replies of the row there; whether coverage and means count it is `counts`. What is no subject
+has no row: a battle of an edit with itself, a battle of a round that was not begun, a sample that passes no filter.
+Edits hang on it, which are there without a judge, too.
 
 `open_table` reads a run whole; a `LiveTable` is one that is still being written, and goes on from where it was.
 """
@@ -67,9 +67,9 @@ class JudgementTable:
         return rows
 
     def judged(self) -> Iterator[Judgement]:
-        """Yields every judgement that a judge was or is to be asked for: none that refers to another one."""
-        matrix = self._matrix
-        yield from (matrix.judgement(number) for number in matrix.open_judgements() if matrix.is_own(number))
+        """Yields every judgement that a judge was or is to be asked for: none of a kept edit."""
+        every = map(self._matrix.judgement, self._matrix.open_judgements())
+        yield from (judgement for judgement in every if not judgement.made_in)
 
     @property
     def is_complete(self) -> bool:
@@ -80,12 +80,12 @@ class JudgementTable:
     @property
     def rounds(self) -> int:
         """Number of rounds of battles begun so far."""
-        return self._matrix.rounds
+        return self._matrix.stages.reached("battle")
 
     @property
-    def opened(self) -> int:
-        """Number of battles and controls that are to be judged by now."""
-        return len(self._matrix.design.open) + len(self._matrix.control_steps.open)
+    def closed(self) -> frozenset[int]:
+        """Numbers of battles and controls that are not to be judged yet."""
+        return self._matrix.stages.closed
 
     # -- what the rows are about --
 
@@ -97,10 +97,10 @@ class JudgementTable:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Their edits; one that was kept from an earlier round has the picture that it refers to (`made_in`)."""
+        """Their edits; one that is kept from an earlier round is that edit, at no cost (`made_in`)."""
         matrix, places = self._matrix, {*self._own_places()}
         numbers = (number for number in range(matrix.cells.edits) if matrix.cells.sample(number) in places)
-        return tuple(map(matrix.shown_edit, numbers))
+        return tuple(matrix.edits[number] for number in numbers)
 
     @property
     def beside(self) -> tuple[Sample, ...]:
@@ -119,8 +119,8 @@ class JudgementTable:
 
     @property
     def edits_of_work(self) -> list[Edit]:
-        """Every edit that there is to make, those beside the filters too; one that is kept is `skipped`."""
-        return self._matrix.edits
+        """Every edit that there is to make, those beside the filters too, but none that is kept."""
+        return [edit for edit in self._matrix.edits if not edit.made_in]
 
     @property
     def shard(self) -> Container[str] | None:
@@ -159,7 +159,7 @@ class LiveTable(JudgementTable):
     def read_on(self) -> frozenset[str]:
         """Takes in what was written since; returns the ids of the samples about which something has changed."""
         changed = frozenset((*self._new_edits(), *self._new_replies()))
-        self._matrix.look()
+        self._matrix.stages.look()
         return changed & self._places.keys()
 
     def _new_edits(self) -> Iterator[str]:
@@ -203,18 +203,18 @@ class LiveTable(JudgementTable):
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
             every = [matrix.judgement(judgement) for judgement in matrix.cells.judgements_of(number)]
             edits.append(
-                (matrix.shown_edit(number), [judgement for judgement in every if judgement.judge not in critics])
+                (matrix.edits[number], [judgement for judgement in every if judgement.judge not in critics])
             )
             critiques += [judgement for judgement in every if judgement.judge in critics and not judgement.made_in]
         battles = [
-            judgement for battle in matrix.design.of_sample(place) for judgement in matrix.cells.judgements_of(battle)
+            judgement for battle in matrix.battles_of(place) for judgement in matrix.cells.judgements_of(battle)
         ]
         return OfSample(matrix.samples[place], edits, [matrix.judgement(battle) for battle in battles], critiques)
 
     def edit_of_key(self, key: str) -> Edit | None:
         """Returns the edit with that key, if it has a picture."""
         numbers = self._numbers.get(key)
-        edit = self._matrix.shown_edit(numbers[0]) if numbers else None
+        edit = self._matrix.edits[numbers[0]] if numbers else None
         return edit if edit is not None and edit.status is OK else None
 
 

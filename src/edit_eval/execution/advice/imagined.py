@@ -184,7 +184,7 @@ class ImaginedWork:
 
         def part(experiment: Experiment, everything: Sequence[Sample], times: int = 1) -> _Part:
             matrix = Matrix(experiment)
-            matrix.open_all(battles=not first_round)
+            matrix.stages.open_all(but="battle" if first_round else "")
             return _Part(matrix, batches_of(batch_sizes, everything), times)
 
         if self.samples == there:
@@ -250,7 +250,7 @@ class ImaginedWork:
             times
             * sum(
                 matrix.judges[matrix.cells.parts(number)[1]].name == judge
-                for battle in matrix.design.open
+                for battle in matrix.open("battle")
                 if not matrix.sample_of(battle).fault
                 for number in matrix.cells.judgements_of(battle)
             )
@@ -260,7 +260,7 @@ class ImaginedWork:
     @property
     def most_rounds(self) -> int:
         """The most rounds of battles that any judge may be asked."""
-        return self._parts[0].matrix.design.most
+        return self._parts[0].matrix.stages.most["battle"]
 
     @cached_property
     def controls(self) -> ControlQuestions:

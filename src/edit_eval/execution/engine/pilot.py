@@ -69,7 +69,7 @@ def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Se
 
 
 def _first_battle(matrix: Matrix, position: int, judge: int) -> int | None:
-    for battle in matrix.design.of_sample(position):
+    for battle in matrix.battles_of(position):
         if all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.shown_edits(battle)):
             for number in matrix.cells.judgements_of(battle):
                 if matrix.cells.parts(number)[1] == judge:

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
 from edit_eval.edit_models.contract import FINISHED
-from edit_eval.execution.engine.workload import edit_needs, is_left, is_to_come, settled, waited_for
+from edit_eval.execution.engine.workload import edit_needs, is_left, settled, waited_for
 from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
@@ -93,7 +93,8 @@ class Recorder:
             pending = self._matrix.edits[number].status is Status.PENDING
             needs = edit_needs(self._matrix, number)
         else:
-            pending = any(is_left(self._matrix, cell) for cell in task.units)
+            left = [cell for cell in task.units if is_left(self._matrix, cell)]
+            pending = any(self._matrix.asked_before(cell) is None for cell in left)
             needs = [need for cell in task.units for need in self._needs(cell)]
         if pending and not self._left.isdisjoint(needs):
             self.leave(task)
@@ -161,9 +162,10 @@ class Recorder:
                 "small_copies": self._small_copies,
                 **({"submitted": bought} if (bought := self.submitted_before.get(edit.key, {})).get("id") else {}),
             }
-        asked = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
-        for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again
+        there = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
+        for cell in (cell for cell in task.units if cell not in there):  # a picture of theirs is being made again
             self._ask_later(cell, task.phase)
+        asked = [cell for cell in there if self._matrix.asked_before(cell) is None]
         left = [cell for cell in asked if is_left(self._matrix, cell)]
         if not left or self._follows(task, left):
             return None
@@ -423,8 +425,7 @@ class Recorder:
         for ended in dict.fromkeys(later for cell in cells for later in (cell, *matrix.cells.after(cell))):
             if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none
                 self._work.settle(settled(matrix, ended))
-        judgements = dict.fromkeys(map(matrix.cells.judgement_of, cells))
-        for number in dict.fromkeys(alike for n in judgements for alike in (n, *matrix.references.referring(n))):
+        for number in dict.fromkeys(map(matrix.cells.judgement_of, cells)):
             said = matrix.is_open(matrix.cells.parts(number)[0]) and matrix.judgement(number)
             if said and said.status is not Status.PENDING:
                 self._audience.judgement(said)
@@ -432,26 +433,44 @@ class Recorder:
     def _tell(self, number: int, phase: int) -> None:
         """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""
         before = self._matrix.edits[number].status
-        made = [c for c in self._about(number) if not is_left(self._matrix, c)] if before is Status.OK else []
+        behind = self._matrix.critiques.kept_behind(number)
+        made = self._to_ask_again([number, *behind]) if before is Status.OK else []
         ended = self._matrix.critiques.tell(number)
         if ended:
             self._tell_ended(ended, self._judgements_of(ended))
         elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
-            model = self._matrix.experiment.made_with(self._matrix.edits[number].edit_model)
-            needs = [need for need in edit_needs(self._matrix, number) if is_to_come(self._matrix, need)]
-            self._work.add(f"edit:{model}", [number], after=needs, phase=phase)
-            for cell in made:
-                self._ask_later(cell, phase)
+            self._add_edits([number, *behind], made, phase)
+
+    def _to_ask_again(self, edits: Sequence[int]) -> list[int]:
+        """Returns what is to be asked once these edits are others: what is answered, and of kept ones all, since that
+        was asked elsewhere."""
+        matrix = self._matrix
+        return [
+            cell
+            for edit in edits
+            for cell in self._about(edit)
+            if matrix.edits[edit].made_in or matrix.replies(cell) or not is_left(matrix, cell)
+        ]
+
+    def _add_edits(self, edits: Sequence[int], cells: Sequence[int], phase: int) -> None:
+        """Adds tasks for edits that are to be made once more, or kept, and for the questions about them."""
+        for edit in edits:
+            model = self._matrix.experiment.made_with(self._matrix.edits[edit].edit_model)
+            self._work.add(f"edit:{model}", [edit], after=self._pending(edit_needs(self._matrix, edit)), phase=phase)
+        for cell in cells:  # needed if the new picture differs
+            self._ask_later(cell, phase)
 
     def _damage(self, cell: int, reason: str, task: Task, known: frozenset[int]) -> None:
         """Orders a changed picture to be made again, once, and all questions about it to be asked again.
 
         `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
-        edits = self._matrix.shown_edits(self._matrix.about(cell))
-        images = {number: self._matrix.edits[number].image or self._damaged[number].image for number in edits}
-        for number in [number for number, image in images.items() if image in reason] or edits:
-            is_there = self._matrix.edits[number].status is Status.OK
+        matrix = self._matrix
+        shown = {n: matrix.edits[n] for n in matrix.shown_edits(matrix.about(cell))}
+        was = {n: edit if edit.image else self._damaged.get(n, edit) for n, edit in shown.items()}
+        edits = {matrix.critiques.in_column(edit.made_in, n): edit.image for n, edit in was.items()}
+        for number in [number for number, image in edits.items() if image in reason] or edits:
+            is_there = matrix.edits[number].status is Status.OK
             if is_there and (number in known or number not in self._damaged):
                 self._make_again(number, reason, task)
         if is_left(self._matrix, cell):
@@ -462,17 +481,15 @@ class Recorder:
         empty = replace(
             edit, status=Status.PENDING, reason=reason, image="", pixels="", width=0, height=0, file_bytes=0, flags=()
         )
-        if number in self._damaged:
+        behind = self._matrix.critiques.kept_behind(number)
+        if number in self._damaged and not self._damaged[number].made_in:
             self._keep_edit(number, replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice: {reason}"))
             return
-        self._damaged[number] = edit
+        self._damaged |= {edit: self._matrix.edits[edit] for edit in (number, *behind)}
         self._directory.append("edits", {**edit_record(empty), "at": time.time()})
-        ended = [c for c in self._about(number) if self._matrix.replies(c) or not is_left(self._matrix, c)]
+        ended = self._to_ask_again([number, *behind])
         self._matrix.set_edit(number, empty)
-        before, model = self._matrix.origins.made_from(number), self._matrix.experiment.made_with(edit.edit_model)
-        self._work.add(f"edit:{model}", [number], after=self._pending([before]), phase=task.phase)
-        for cell in ended:  # needed if the new picture differs
-            self._ask_later(cell, task.phase)
+        self._add_edits([number, *behind], ended, task.phase)
 
     def _ask_later(self, cell: int, phase: int) -> None:
         """Adds a task for an unfinished question, to start once everything it needs has been made again."""

@@ -112,14 +112,14 @@ def edit_needs(matrix: Matrix, edit: int) -> list[int]:
     return [*([] if before is None else [before]), *(settled(matrix, cell) for cell in cells)]
 
 
-def is_to_come(matrix: Matrix, what: int) -> bool:
+def _is_to_come(matrix: Matrix, what: int) -> bool:
     """True if the edit or cell with this number in `Work` is unfinished."""
     cell = what - settled(matrix, 0)
     return is_left(matrix, cell) if cell >= 0 else _is_pending(matrix, what)
 
 
 def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
-    return [need for edit in edits for need in edit_needs(matrix, edit) if is_to_come(matrix, need)]
+    return [need for edit in edits for need in edit_needs(matrix, edit) if _is_to_come(matrix, need)]
 
 
 def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
@@ -137,11 +137,9 @@ def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
 
 
 def is_left(matrix: Matrix, cell: int) -> bool:
-    """True if a cell is still to be answered, or its edit is still to come; never in place of another one."""
+    """True if a cell is still to be answered, or its edit is still to come."""
     if not matrix.is_there(matrix.about(cell)):
         return _may_be_asked(matrix, cell)
-    if not matrix.is_own(matrix.cells.judgement_of(cell)):
-        return False
     return matrix.reading(cell).status is Status.PENDING
 
 
@@ -216,7 +214,7 @@ def _of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Seque
     of_sample = batches[matrix.judges[judge].name]
     size = max(Counter(of_sample).values(), default=1)
     members: dict[tuple[Hashable, int, int, str], list[int]] = {}
-    for number in kind.open(matrix):
+    for number in matrix.open(kind.name):
         for judgement in matrix.cells.judgements_of(number):
             _, its_judge, repeat = matrix.cells.parts(judgement)
             if its_judge != judge:
@@ -231,8 +229,9 @@ def _of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Seque
 
 
 def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
-    """Drops the members of a batch that have no edit; returns no batch if no cell is left to be answered."""
-    pictured = [cell for cell in cells if _may_be_asked(matrix, cell)]
+    """Drops the members of a batch that have no edit, or one that is kept and asked about where it was made; returns no
+    batch if no cell is left to be answered."""
+    pictured = [cell for cell in cells if _may_be_asked(matrix, cell) and matrix.asked_before(cell) is None]
     left = [cell for cell in pictured if is_left(matrix, cell)]
     if left and all(map(matrix.replies, left)):
         # Only answers that could not be read are left: each is asked again alone.
@@ -241,7 +240,7 @@ def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
-    """True if there is, or will be, something to ask about, and no other judgement is asked for in its place."""
-    edits = matrix.shown_edits(matrix.about(cell))
-    to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)
-    return to_come and matrix.is_own(matrix.cells.judgement_of(cell))
+    """True if there is, or will be, something to ask about."""
+    about = matrix.about(cell)
+    to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.shown_edits(about))
+    return to_come and not matrix.is_void(about)

@@ -148,7 +148,7 @@ class Tally:
         for edit in table.edits_of_work:
             if own is None or edit.sample_id in own:
                 self._edits.put(address_of(edit), edit.status)
-        self._table, self._opened = table, table.opened
+        self._table, self._closed = table, table.closed
         for row in rows:
             if own is not None and row.sample_id not in own:
                 continue
@@ -164,15 +164,16 @@ class Tally:
 
     def _take_opened(self) -> None:
         """Adds the battles of rounds and the controls of steps begun since the last call."""
-        if self._opened != self._table.opened:
-            self._opened, own = self._table.opened, self._table.shard
+        if self._closed != self._table.closed:
+            self._closed, own = self._table.closed, self._table.shard
             for row in self._table.rows("battle", "control"):
                 if own is None or row.sample_id in own:
                     (self._judgements if row.kind == "battle" else self._controls).put(address_of(row), row.status)
 
     def edit(self, edit: Edit, now: float) -> None:
-        """Counts a finished edit."""
-        if self._edits.put(address_of(edit), edit.status) is not edit.status:
+        """Counts a finished edit; one that is kept is none."""
+        status = Status.SKIPPED if edit.made_in else edit.status
+        if self._edits.put(address_of(edit), status) is not status:
             self.edit_rate.add(now)
 
     def judgement(self, judgement: Judgement, now: float) -> CategoryDone | None:
@@ -200,14 +201,16 @@ class Tally:
     def _category(self, key: Group, group: _Group) -> CategoryDone:
         category, edit_model, judge = key
         scores = group.scores.values()
+        name = [said(short_category(category), self._language)] if category else []
         return CategoryDone(
-            label=" · ".join([said(short_category(category), self._language), *self._models(edit_model, judge)]),
+            label=" · ".join([*name, *self._models(edit_model, judge)]),
             scored=len(scores),
             total=group.total,
             mean=group.sum.total / len(group.sum.of_samples) if scores else None,
             low=min(scores, default=None),
             high=max(scores, default=None),
             scale=self._scoring[judge].scale,
+            nameless=not category,
         )
 
     def _models(self, edit_model: str, judge: str) -> Iterator[str]:
@@ -435,6 +438,8 @@ class ProgressState:
     def edit(self, edit: Edit) -> None:
         """An edit has finished."""
         self.tally.edit(edit, self._clock())
+        if edit.made_in:
+            return
         if edit.status in NO_EDIT:
             tag = "refused" if edit.status in DECLINED else "failed"
             self._say(Said(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))

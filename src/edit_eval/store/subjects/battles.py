@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 
 from edit_eval.experiment import Experiment
-from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest, rounds_of
-from edit_eval.records import Judgement, Status
+from edit_eval.protocols.asked import SampleQuestion, asked_digest, rounds_of
+from edit_eval.records import Status
 from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.votes import tables_of, votes_of
 from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
@@ -40,7 +38,7 @@ class Battles(Kind):
         return cells.edit(of.column, of.seed, of.sample), cells.edit(of.other, of.seed, of.sample)
 
     def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
-        both = zip(("edit", "other"), map(matrix.picture, self.edits(matrix.cells, number)), strict=True)
+        both = zip(("edit", "other"), (matrix.edits[edit] for edit in self.edits(matrix.cells, number)), strict=True)
         return {**matrix.given(number), **{name: Shown.of(edit) for name, edit in both if edit.status is Status.OK}}
 
     def in_key(
@@ -58,77 +56,24 @@ class Battles(Kind):
         of = matrix.cells.subject(number)
         return of.round, batch_of[matrix.sample_of(number).index], of.seed
 
-    def open(self, matrix: MatrixState) -> range:
-        return matrix.design.open
+    def stages(self, experiment: Experiment) -> int:
+        return max((judge.scoring.looks for judge in experiment.judges if judge.of_two), default=1)
 
-    def is_open(self, matrix: MatrixState, number: int) -> bool:
-        return number < matrix.design.open.stop
-
-    def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
-        for number in filter(matrix.references.is_battle, self.open(matrix)):
-            yield from map(matrix.judgement, matrix.cells.judgements_of(number))
-
-
-class Design:
-    """How many rounds of battles are asked. Those of later rounds have numbers, and are ignored otherwise."""
-
-    def __init__(self, matrix: MatrixState) -> None:
-        self._matrix = matrix
-        self.most = max((judge.scoring.looks for judge in matrix.judges if judge.of_two), default=1)
-        """The most rounds that any judge may be asked."""
-        self.rounds = 1
-        """Rounds asked so far."""
-
-    @property
-    def open(self) -> range:
-        """Numbers of the battles of the rounds so far."""
-        every, subject = self._matrix.cells.of_kind(Battles.name), self._matrix.cells.subject
-        if self.most == 1:
-            return every
-        return every[: bisect_right(every, self.rounds - 1, key=lambda number: subject(number).round)]
-
-    def look(self) -> bool:
-        """Opens the rounds that the replies so far call for; True if that is more than before.
-
-        A round opens once all earlier ones are final and some edit models cannot be told apart yet. This depends on
-        replies alone, so that a resumed or reread run has the same rounds.
-        """
-        before = self.rounds
-        self._open(1)
-        while (
-            self.rounds < self.most
-            and not any(row.status is Status.PENDING for row in self._matrix.rows(Battles.name))
-            and any(map(self._cannot_tell, self._matrix.judges))
-        ):
-            self._open(self.rounds + 1)
-        return self.rounds > before
-
-    def open_all(self) -> None:
-        """Opens all rounds."""
-        self._open(self.most)
-
-    def of_sample(self, sample: int) -> list[int]:
-        """Returns the numbers of a sample's battles so far, by the sample's position."""
-        is_battle = self._matrix.references.is_battle
-        return [number for number in self._by_sample.get(sample, []) if is_battle(number)]
-
-    @cached_property
-    def _by_sample(self) -> dict[int, list[int]]:
-        by_sample: dict[int, list[int]] = {}
-        for number in self.open:
-            by_sample.setdefault(self._matrix.cells.sample(number), []).append(number)
-        return by_sample
-
-    def _open(self, rounds: int) -> None:
-        self.rounds = rounds
-        vars(self).pop("_by_sample", None)
-
-    def _cannot_tell(self, judge: AskedJudge) -> bool:
-        """True if a judge has rounds left, and its strengths do not tell all edit models apart."""
-        if not judge.of_two or (looks := judge.scoring.looks) <= self.rounds:
+    def calls_for_more(self, matrix: MatrixState, numbers: Sequence[int], stage: int) -> bool:
+        """True if all of these are final, and some edit models cannot be told apart yet."""
+        rows = [
+            matrix.judgement(judgement)
+            for number in numbers
+            if not matrix.is_void(number)
+            for judgement in matrix.cells.judgements_of(number)
+        ]
+        if any(row.status is Status.PENDING for row in rows):
             return False
-        matrix = self._matrix
-        its = [row for row in matrix.rows(Battles.name) if row.judge == judge.name]
-        votes = votes_of(its, judge.scoring.headline, matrix.samples)
+        models = [model.name for model in matrix.edit_models]
         tables = tables_of(judge.scoring.scales for judge in matrix.judges if judge.of_two)
-        return not all_differ(votes, [model.name for model in matrix.edit_models], tables, looks)
+        for judge in matrix.judges:
+            if judge.of_two and (looks := judge.scoring.looks) > stage:
+                its = [row for row in rows if row.judge == judge.name]
+                if not all_differ(votes_of(its, judge.scoring.headline, matrix.samples), models, tables, looks):
+                    return True
+        return False

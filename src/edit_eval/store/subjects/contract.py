@@ -26,6 +26,7 @@ class Subject(NamedTuple):
     """A second column, or for a control the sample whose edit is shown."""
     seed: int = 0
     round: int = 0
+    """Its stage (`stages.py`): a round of battles, a step of controls."""
     shows: str = ""
     """Which control."""
     judges: tuple[int, ...] = ()
@@ -101,29 +102,6 @@ class Earlier(Protocol):
     def last(self, subject: int) -> int | None: ...
 
 
-class Kept(Protocol):
-    """Which edits and battles refer to others (`store.references.References`)."""
-
-    def edit(self, number: int) -> int: ...
-
-    def is_battle(self, battle: int) -> bool: ...
-
-
-class OpenRounds(Protocol):
-    """The battles asked so far."""
-
-    @property
-    def open(self) -> range: ...
-
-
-class OpenSteps(Protocol):
-    """The controls asked about so far."""
-
-    open: Sequence[int]
-
-    def is_open(self, number: int) -> bool: ...
-
-
 class MatrixState(Protocol):
     """Every edit, reply and judgement of a run: what `store.matrix.Matrix` is to whoever is below it."""
 
@@ -143,20 +121,9 @@ class MatrixState(Protocol):
     @property
     def origins(self) -> Earlier: ...
 
-    @property
-    def references(self) -> Kept: ...
-
-    @property
-    def design(self) -> OpenRounds: ...
-
-    @property
-    def control_steps(self) -> OpenSteps: ...
-
     def edit_parts(self, number: int) -> tuple[Identity, int, Sample]: ...
 
     def sample_of(self, subject: int) -> Sample: ...
-
-    def picture(self, number: int) -> Edit: ...
 
     def given(self, subject: int) -> dict[str, Shown]: ...
 
@@ -168,7 +135,9 @@ class MatrixState(Protocol):
 
     def rows(self, kind: str) -> Iterator[Judgement]: ...
 
-    def is_open(self, subject: int) -> bool: ...
+    def is_void(self, subject: int) -> bool: ...
+
+    def open(self, kind: str) -> Sequence[int]: ...
 
     def new_edit(self, number: int) -> Edit: ...
 
@@ -197,8 +166,8 @@ class Kind:
         return ()
 
     def shown(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
-        """Returns the edits whose pictures a question about it can show; in place of a kept one, the edit it is."""
-        return tuple(map(matrix.references.edit, self.edits(matrix.cells, number)))
+        """Returns the edits whose pictures a question about it can show."""
+        return self.edits(matrix.cells, number)
 
     def waits_for(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         """Returns the edits that come before it."""
@@ -226,15 +195,20 @@ class Kind:
         each sample's edits, by the sample's index."""
         raise NotImplementedError
 
-    def open(self, matrix: MatrixState) -> Sequence[int]:
-        """Returns the numbers of those that are to be judged by now, in order."""
-        return matrix.cells.of_kind(self.name)
+    def stages(self, experiment: Experiment) -> int:
+        """Returns how many stages those of this kind may come to."""
+        return 1
 
-    def is_open(self, matrix: MatrixState, number: int) -> bool:
-        """True if one is to be judged by now."""
-        return True
+    def line(self, subject: Subject) -> Hashable:
+        """Returns what those have in common that come from stage to stage together."""
+        return None
+
+    def calls_for_more(self, matrix: MatrixState, numbers: Sequence[int], stage: int) -> bool:
+        """True if the stage behind this one opens, by what is said of those of a line so far, and nothing else."""
+        raise NotImplementedError
 
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
-        """Yields every judgement of this kind."""
-        for number in self.open(matrix):
-            yield from map(matrix.judgement, matrix.cells.judgements_of(number))
+        """Yields every judgement of this kind that there is by now."""
+        for number in matrix.open(self.name):
+            if not matrix.is_void(number):
+                yield from map(matrix.judgement, matrix.cells.judgements_of(number))

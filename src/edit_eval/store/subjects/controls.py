@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.records import CONTROL, Judgement, Status
@@ -52,7 +50,7 @@ class Controls(Kind):
         if shows != "shuffled":
             maker, known = matrix.experiment.more_controls.get(shows, ("", ""))
             return {**shown, "edit": shown["source"]._replace(blank=shows == "blank", maker=maker, made=known)}
-        made = matrix.picture(self.edits(matrix.cells, number)[0])
+        made = matrix.edits[self.edits(matrix.cells, number)[0]]
         return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
 
     def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
@@ -62,11 +60,33 @@ class Controls(Kind):
         of = matrix.cells.subject(number)
         return of.round, of.shows, matrix.sample_of(number).category
 
-    def open(self, matrix: MatrixState) -> Sequence[int]:
-        return matrix.control_steps.open
+    def stages(self, experiment: Experiment) -> int:
+        return len(experiment.control_steps or ()) or 1
 
-    def is_open(self, matrix: MatrixState, number: int) -> bool:
-        return matrix.control_steps.is_open(number)
+    def line(self, subject: Subject) -> Hashable:
+        return subject.judges, subject.shows
+
+    def calls_for_more(self, matrix: MatrixState, numbers: Sequence[int], stage: int) -> bool:
+        """True if these, and the edits of the same samples, have been judged, and the kind is not shown to be below
+        edits. All replies that this depends on are of samples with controls, which are in one shard."""
+        cells, (judge,) = matrix.cells, matrix.cells.subject(numbers[0]).judges
+        scoring = matrix.judges[judge].scoring
+        controls = [matrix.judgement(judgement) for number in numbers for judgement in cells.judgements_of(number)]
+        if not is_final(controls):
+            return False
+        edits = [
+            matrix.judgement(cells.judgement(cells.edit(model, edit_seed, cells.sample(number)), judge, repeat))
+            for number in numbers
+            for model in range(len(matrix.edit_models))
+            for edit_seed in range(matrix.experiment.edit_seeds)
+            for repeat in range(cells.repeats[judge])
+        ]
+        if not is_final(edits):
+            return False
+        series = Series(scoring.headline, scoring.scales[scoring.headline])
+        test = ControlTest(matrix.samples, series, steps=matrix.experiment.control_steps or ())
+        models = scores_by_model(edits, series.score, [model.name for model in matrix.edit_models])
+        return not test.is_shown(controls, models)
 
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of a control; in an experiment that grows, under the sample that it controls."""
@@ -98,92 +118,3 @@ def _other(experiment: Experiment, number: int) -> int | None:
     place = good.index(number)
     later = (good[(place + step) % len(good)] for step in range(1, len(good)))
     return next((sample for sample in later if samples[sample].cluster != samples[number].cluster), None)
-
-
-class Steps:
-    """How many controls of each kind each judge is asked about, where that is found out in steps.
-
-    A step opens once all before it, and the edits of the same samples, have been judged and the kind is not shown to be
-    below edits. This depends on replies alone, and on those of samples with controls, which are in one shard.
-    """
-
-    def __init__(self, matrix: MatrixState) -> None:
-        self._matrix = matrix
-        self._steps: dict[tuple[int, str], int] = {}
-        """For each judge's kind of control, the steps that are open."""
-        self.open: Sequence[int] = ()
-        """Numbers of the controls that are to be judged by now."""
-        self._open = frozenset[int]()
-        self._begin()
-
-    def _begin(self) -> None:
-        every, subject = self._matrix.cells.of_kind(Controls.name), self._matrix.cells.subject
-        if self._matrix.experiment.control_steps is None:
-            self.open = every
-            return
-        self._steps = {(subject(number).judges[0], subject(number).shows): 1 for number in every}
-        self._sort()
-
-    def _sort(self) -> None:
-        cells = self._matrix.cells
-        several = map(cells.subject, every := cells.of_kind(Controls.name))
-        self.open = [
-            number
-            for number, control in zip(every, several, strict=True)
-            if control.round < self._steps[control.judges[0], control.shows]
-        ]
-        self._open = frozenset(self.open)
-
-    def is_open(self, number: int) -> bool:
-        """True if a control is to be judged by now."""
-        return self._matrix.experiment.control_steps is None or number in self._open
-
-    def open_all(self) -> None:
-        """Opens all steps."""
-        if self._steps:
-            self._steps = dict.fromkeys(self._steps, len(self._matrix.experiment.control_steps or ()))
-            self._sort()
-
-    def look(self) -> bool:
-        """Opens the steps that the replies so far call for; True if some controls are open that were not."""
-        most = len(self._matrix.experiment.control_steps or ())
-        if most < 2:
-            return False
-        before = self._open
-        for judge, kind in self._steps:
-            number = 1
-            while number < most and self._calls_for_more(judge, kind, number):
-                number += 1
-            self._steps[judge, kind] = number
-        self._sort()
-        return not self._open <= before
-
-    def _calls_for_more(self, judge: int, kind: str, steps: int) -> bool:
-        matrix, numbers = self._matrix, self._of[judge, kind]
-        cells, scoring = matrix.cells, matrix.judges[judge].scoring
-        numbers = numbers[: bisect_right(numbers, steps - 1, key=lambda number: cells.subject(number).round)]
-        controls = [matrix.judgement(judgement) for number in numbers for judgement in cells.judgements_of(number)]
-        if not is_final(controls):
-            return False
-        edits = [
-            matrix.judgement(cells.judgement(cells.edit(model, edit_seed, cells.sample(number)), judge, repeat))
-            for number in numbers
-            for model in range(len(matrix.edit_models))
-            for edit_seed in range(matrix.experiment.edit_seeds)
-            for repeat in range(cells.repeats[judge])
-        ]
-        if not is_final(edits):
-            return False
-        series = Series(scoring.headline, scoring.scales[scoring.headline])
-        test = ControlTest(matrix.samples, series, steps=matrix.experiment.control_steps or ())
-        models = scores_by_model(edits, series.score, [model.name for model in matrix.edit_models])
-        return not test.is_shown(controls, models)
-
-    @cached_property
-    def _of(self) -> dict[tuple[int, str], list[int]]:
-        """The numbers of each judge's controls of a kind, in order."""
-        numbers: dict[tuple[int, str], list[int]] = {}
-        for number in self._matrix.cells.of_kind(Controls.name):
-            control = self._matrix.cells.subject(number)
-            numbers.setdefault((control.judges[0], control.shows), []).append(number)
-        return numbers

@@ -22,11 +22,10 @@ class Edits(Kind):
 
     def shown(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         before = matrix.origins.last(number) if matrix.experiment.shows_earlier else matrix.origins.predecessor(number)
-        made = matrix.references.edit(number)
-        return (made,) if before is None else (matrix.references.edit(before), made)
+        return (number,) if before is None else (before, number)
 
     def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
-        shown, made = matrix.given(number), matrix.picture(number)
+        shown, made = matrix.given(number), matrix.edits[number]
         return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
 
     def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
