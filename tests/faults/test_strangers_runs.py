@@ -151,9 +151,6 @@ READERS: dict[str, Callable[[Run, Path], object]] = {
     "status SAMPLE": lambda run, to: sample_document(run.results, run.results.samples[0].id),
     "report": lambda run, to: draw(run.results, run.summary, to / "drawn", language="en"),
     "export": lambda run, to: export(run.results, run.summary, to / "sent.zip", language="en", side=64),
-    "export --samples": lambda run, to: export(
-        run.results, run.summary, to / "some.zip", language="en", side=64, samples=[run.results.samples[0].id]
-    ),
     "push": lambda run, to: push(run, "me/it", sources=True, dry_run=True),
     "compare": lambda run, to: compare(run).document,
     "means": lambda run, to: run.means(),
@@ -639,3 +636,15 @@ def test_ids_of_a_file_open_nothing(text: str, words: str, handed: Path, tmp_pat
         )
     assert not [path for path in seen.opened if path.startswith((str(tmp_path / "secret"), "/etc/passwd"))]
     assert not (tmp_path / "x.zip").exists()
+
+
+def test_samples_whose_ids_lead_outside_are_sent_under_names_of_ours(handed: Path, tmp_path: Path) -> None:
+    _ids_lead_outside(handed)
+    made = Run(handed)
+    ids = [made.results.samples[0].id]
+    with watched() as seen:
+        export(made.results, made.summary, tmp_path / "x.zip", language="en", side=64, samples=ids)
+    assert ids[0].startswith("../../../secret")
+    assert not [path for path in seen.opened if path.startswith(str(tmp_path / "secret"))]
+    with zipfile.ZipFile(tmp_path / "x.zip") as packed:
+        assert not [name for name in packed.namelist() if ".." in name or name.startswith("/")]
