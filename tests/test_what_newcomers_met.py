@@ -153,6 +153,7 @@ def test_help_is_short_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 COMMAND = Path(sys.executable).with_name("edit-eval")
 
 
+@pytest.mark.check
 def test_neither_names_of_files_nor_an_ascii_locale_keep_anybody_from_a_run(tmp_path: Path) -> None:
     """Files in the current directory are called as modules of Python are, beside a class of one's own and its worker;
     names are Chinese."""
@@ -222,6 +223,7 @@ def test_with_too_little_memory_the_limit_is_named_whatever_is_asked(kilobytes: 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.check
 def test_little_memory_that_is_enough_is_enough(tmp_path: Path) -> None:
     plan = shlex.join([sys.executable, "-m", "edit_eval", "plan", str(written(tmp_path))])
     words = f"ulimit -v {(NEEDED >> 10) + 1024}; exec {plan}"

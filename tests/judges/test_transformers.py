@@ -69,9 +69,11 @@ def same(answers: Sequence[str | Reply], others: Sequence[str | Reply]) -> bool:
 class TestForms:
     @pytest.mark.parametrize("form", ["score", "reason_then_score"])
     def test_scores(self, judge: TransformersJudge, form: str) -> None:
-        asked = requests(form)
-        answers = judge.judge(asked)
+        asked, steps = requests(form), []
+        answers = judge.judge(asked, on_step=lambda token, most: steps.append(token))
         assert answers == [judge.judge([single])[0] for single in asked]
+        assert steps == list(range(1, len(steps) + 1)), "each token is a sign of life"
+        assert steps
         assert all(read_answer(str(answer), form).status in (Status.OK, Status.OUT_OF_RANGE) for answer in answers)
 
     @pytest.mark.parametrize("form", ["json", "labels"])
@@ -109,6 +111,7 @@ class TestForms:
         for label, share in answer.values.items():
             assert share == pytest.approx(by_hand(judge, asked, label, whole=False), rel=1e-3, abs=1e-6), label
 
+    @pytest.mark.check
     @pytest.mark.parametrize(
         "name", [name if name in ("qwen3-vl", "qwen3.5") else pytest.param(name, marks=LONG) for name in FAMILIES]
     )
@@ -194,6 +197,7 @@ class TestThinking:
             assert cut.ended is Status.CUT_OFF
             assert "</think>" in cut.text, "the answer's limit does not count the thought"
 
+    @pytest.mark.check
     @pytest.mark.parametrize("name", ["qwen3.5", "glm46v"])
     def test_a_schema_holds_the_answer_and_not_the_thought(self, name: str, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")

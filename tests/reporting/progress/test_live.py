@@ -369,6 +369,7 @@ def open_terminal() -> Iterator[Callable[..., Terminal]]:
         os.close(terminal.master)
 
 
+@pytest.mark.check
 def test_on_a_real_terminal(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal(
         tmp_path,
