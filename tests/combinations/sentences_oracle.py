@@ -525,7 +525,7 @@ def is_right_advice(line: str, truth: Truth, judges: Sequence[str], answer: str)
         lacking = sum(x is None for cells in truth.drawn.answers.values() for cell in cells for x in cell)
         return int(line.partition(" ")[0]) == lacking
     if more := re.match(r"Add about (\d+) more pictures: a real lead", line):
-        return bool(unsure) and int(more[1]) > 0
+        return any(_about(int(more[1]), truth, *key) for key in unsure)
     if line.startswith("More pictures will hardly change this"):
         return any((times := truth.needed(*key)) is not None and times > FAR / 4 for key in unsure)
     if line.startswith("Add pictures: with fewer than 6"):
@@ -554,6 +554,13 @@ def is_right_advice(line: str, truth: Truth, judges: Sequence[str], answer: str)
     return line.startswith(
         ("Nobody has tested the judge", "Set evaluation.controls to", "Add pictures: with these few, controls")
     )
+
+
+def _about(count: int, truth: Truth, judge: str, a: str, b: str) -> bool:
+    """Whether with so many further pictures there are about as many as a lead needs: by a factor of four, since several
+    tests need more than one and signs more than a mean."""
+    times, there = truth.needed(judge, a, b), len(truth.images(judge, a, b))
+    return 0 < count <= 20 if times is None else 1 / 4 <= (count + there) / (max(1.0, times) * there) <= 4
 
 
 def _unlike(gaps: Mapping[int, float], named: int) -> bool:

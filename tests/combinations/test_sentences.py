@@ -222,6 +222,13 @@ def _settled(original: Wording) -> Wording:
     return lambda counted: [concluded.Advice("choose")]
 
 
+def _ten_times(original: Wording) -> Wording:
+    return lambda counted: [
+        msgspec.structs.replace(step, count=10 * step.count) if step.kind == "more" else step
+        for step in original(counted)
+    ]
+
+
 def _quick_to_disagree(original: Wording) -> Wording:
     def joint(opinions, shown):
         kind, first = original(opinions, shown)
@@ -287,6 +294,7 @@ PLANTED = {
     "the best own mean is first": (concluded, "ranked", _by_own_means),
     "a lead is no difference": (concluded, "_contest", _always_level),
     "more pictures never help": (concluded, "_more", _settled),
+    "ten times as many pictures": (concluded, "_more", _ten_times),
     "who has others ahead disagrees": (concluded, "_joint", _quick_to_disagree),
     "the other one is ahead": (words, "_ahead", _turned),
     "half of the lead": (words, "_by", _halved),

@@ -319,40 +319,23 @@ def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
 
 def _trade(opinion: Opinion, verdict: Verdict) -> Text:
     trade = next(contest for contest in opinion.contests if contest.kind == "trade")
-    better, worse = (opinion.first, trade.other) if trade.scores_better else (trade.other, opinion.first)
-    most, fewest = max(trade.failed[:2]), min(trade.failed[:2])
+    better = opinion.first if trade.scores_better else trade.other
+    trade = trade if trade.scores_better else trade.turned(opinion.first)
     return Text(
         "No winner: {0} scores better than {1}, by {2}, but fails more: {3} of {5} edits against {4}",
-        better,
-        worse,
-        _by(opinion, trade if trade.scores_better else trade.turned(opinion.first)),
-        most,
-        fewest,
-        trade.failed[2],
+        *(better, trade.other, _by(opinion, trade), *trade.failed),
     )
 
 
 def _alone(opinion: Opinion, verdict: Verdict) -> Text:
     [standing] = opinion.standings
-    places, scale = digits(opinion), scale_words(opinion.scale)
-    mean = formats.score(standing.mean, places)
-    if standing.ci95 is None or None in standing.ci95:
-        return Text(
-            "{} scores {} ({}) with {}; there is no other model to compare it with",
-            standing.name,
-            mean,
-            scale,
-            opinion.judge,
-        )
-    low, high = (formats.score(end, places) for end in standing.ci95)
+    name, judge, scale = standing.name, opinion.judge, scale_words(opinion.scale)
+    mean, *ends = (formats.score(value, digits(opinion)) for value in (standing.mean, *(standing.ci95 or ())))
+    if len(ends) < 2 or formats.NOTHING in ends:
+        return Text("{} scores {} ({}) with {}; there is no other model to compare it with", name, mean, scale, judge)
     return Text(
         "{} scores {} ({}; 95% interval {} to {}) with {}; there is no other model to compare it with",
-        standing.name,
-        mean,
-        scale,
-        low,
-        high,
-        opinion.judge,
+        *(name, mean, scale, *ends, judge),
     )
 
 

@@ -228,9 +228,7 @@ def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Colu
 
 def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool) -> Table[str]:
     """Returns how far each edit model is ahead of each other one by one judge: the row minus the column."""
-    by_names = {(pair.a, pair.b): pair for pair in statement.pairs} | {
-        (pair.b, pair.a): pair for pair in statement.pairs
-    }
+    by_names = {names: pair for pair in statement.pairs for names in ((pair.a, pair.b), (pair.b, pair.a))}
     intervals = [pair.ci95 for pair in statement.pairs]
     digits = digits_of(statement.columns[0].scale, [column.mean for column in statement.columns], intervals)
     names = [column.name for column in statement.columns]
@@ -243,12 +241,8 @@ def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool
             comparison = pair(name)
             if comparison is None:
                 return ""
-            turned = (
-                comparison.difference
-                if comparison.a == name or comparison.difference is None
-                else -comparison.difference
-            )
-            return signed(turned, digits)
+            by = comparison.difference
+            return signed(by if by is None or comparison.a == name else -by, digits)
 
         def to(name: str) -> str:
             sides = {side: edit_side(of, 0, several=several) for side, of in (("left", name), ("right", other))}
