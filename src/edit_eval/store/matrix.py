@@ -132,6 +132,17 @@ class Matrix:
         model, edit_seed, sample = self.cells.edit_parts(number)
         return self.edit_models[model], edit_seed, self.samples[sample]
 
+    @property
+    def reported(self) -> list[int]:
+        """Positions of the samples that rows are about: none beside the filters, and none of the controls that an
+        experiment that grows has among its samples."""
+        experiment = self.experiment
+        return [
+            number
+            for number, sample in enumerate(self.samples)
+            if sample.id not in experiment.beside and not experiment.control_kind(sample)
+        ]
+
     def sample_of(self, subject: int) -> Sample:
         """Returns the sample of a subject."""
         return self.samples[self.cells.sample(subject)]
