@@ -278,7 +278,8 @@ class RepeatedTasks(TaskList):
     """Lists beside each other, none of which waits for another, without a copy of each: a million tasks are numbers."""
 
     def __init__(self, lists: Sequence[tuple[TaskList, int, int]]) -> None:
-        """`lists`, each with how many edits and answers it has numbers for; the first has the first phases and models of all."""
+        """`lists`, each with how many edits and answers it has numbers for; the first has the first phases and models
+        of all."""
         super().__init__()
         self._lists = lists
 
