@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -88,6 +88,13 @@ def room(path: Path) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seen: Counter[str] = Counter()
+    for item in items:
+        if (few := item.get_closest_marker("one_in")) and not any(map(item.get_closest_marker, TARGETS)):
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % few.args[0]:
+                item.add_marker("check")
+            seen[test] += 1
     for target in TARGETS:
         asks = f"{target}|chaos" if target == "check" else target  # of which chaos has more
         if not re.search(rf"\b({asks})\b", config.option.markexpr):

@@ -250,6 +250,7 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
 # -- judges and people --
 
 
+@pytest.mark.check
 def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_three: Run) -> None:
     [agreement] = as_written(judged_by_three.summary.analyses["agreement"])
     assert list(agreement["judges"]) == ["strict", "judge", "kind"]
@@ -388,6 +389,7 @@ def test_the_verb_agreement(whole: Run, tmp_path: Path, command: Command) -> Non
     assert "nowhere.csv: cannot be read" in refused.err
 
 
+@pytest.mark.check
 def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, command: Command) -> None:
     three = {"strict": judge(0.6), "kind": judge(0.4), "third": judge(0.5)}
     asked = {"judges": three, "evaluation": {"answer": "score"}}

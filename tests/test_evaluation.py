@@ -62,6 +62,7 @@ def test_the_run_directory_is_readable_by_people(undisturbed: Run) -> None:
     assert "testing" in (undisturbed.path / "config" / "0001.yaml").read_text()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("devices", "execution"),
     [
@@ -286,6 +287,7 @@ def test_a_second_engine_is_refused_and_told_who_has_the_run(tmp_path: Path) -> 
         engine.wait()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("number", "times", "code"), [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 1, 143)]
 )

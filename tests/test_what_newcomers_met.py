@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from PIL import Image
 
 from edit_eval import cli, evaluate
 from edit_eval.__main__ import NEEDED
@@ -55,6 +56,31 @@ def test_a_sample_without_a_category_can_be_skipped(tmp_path: Path) -> None:
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
     assert made.summary.coverage.by_status == {"ok": 8, "skipped": 1}
     assert not made.reached
+
+
+def test_a_table_without_categories_has_none_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["id,source,instruction,other"]
+    for number in range(6):
+        Image.new("RGB", (32, 24), (40 * number, 90, 0)).save(tmp_path / f"{number}.png")
+        rows.append(f"{number},{number}.png,make it red,{number}.png")
+    (tmp_path / "mine.csv").write_text("\n".join(rows))
+    settings = configuration(tmp_path, benchmark={"type": "table", "data_path": str(tmp_path / "mine.csv")})
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(settings))
+    run = tmp_path / "run"
+    begun = ["run", str(tmp_path / "c.yaml"), "--run-dir", str(run), "--progress", "plain"]
+    for line in (begun, ["status", str(run)]):
+        assert called(monkeypatch, *line) == 0
+        told = "".join(capsys.readouterr()).replace(str(tmp_path), "")
+        assert "ategor" not in told
+        assert line[0] == "status" or "scores: mean " in told
+        assert "in no sample: other" in " ".join(told.split()), "whether edits are made of it, it cannot know"
+    for file in ("report.md", "index.html"):
+        text = (run / "report" / file).read_text("utf-8")
+        assert "Mean of categories" not in text
+        assert "Mean score by category" not in text
+        assert "0 categories" not in text
 
 
 def test_a_run_that_was_stopped_prints_its_document(
@@ -127,6 +153,7 @@ def test_help_is_short_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 COMMAND = Path(sys.executable).with_name("edit-eval")
 
 
+@pytest.mark.check
 def test_neither_names_of_files_nor_an_ascii_locale_keep_anybody_from_a_run(tmp_path: Path) -> None:
     """Files in the current directory are called as modules of Python are, beside a class of one's own and its worker;
     names are Chinese."""
@@ -196,6 +223,7 @@ def test_with_too_little_memory_the_limit_is_named_whatever_is_asked(kilobytes: 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.check
 def test_little_memory_that_is_enough_is_enough(tmp_path: Path) -> None:
     plan = shlex.join([sys.executable, "-m", "edit_eval", "plan", str(written(tmp_path))])
     words = f"ulimit -v {(NEEDED >> 10) + 1024}; exec {plan}"

@@ -22,7 +22,7 @@ from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.scores import frame
-from edit_eval.reporting.verdict import answer_lines, of_comparison
+from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.aggregates import RequiredCoverage
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -394,7 +394,7 @@ class ShownComparison(Comparison):
     """A comparison; prints who wins, and is shown with its tables in a notebook."""
 
     def __repr__(self) -> str:
-        return "\n".join(map(said, answer_lines(of_comparison(self))))
+        return "\n".join(map(said, answer_lines(self.verdict)))
 
     def _repr_html_(self) -> str:
         from edit_eval.reporting.page.notebook import comparison_html

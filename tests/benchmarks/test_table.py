@@ -87,7 +87,7 @@ class TestForms:
         table = folder.table(folder.path / name)
         assert list(table.samples()) == samples
         assert table.notes == (
-            f"columns of {name}: instruction = prompt, id = id, source = image, category = type; not used: seed "
+            f"columns of {name}: instruction = prompt, id = id, source = image, category = type; in no sample: seed "
             "(`fields` says otherwise)",
         )
 

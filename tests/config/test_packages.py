@@ -163,6 +163,7 @@ def written_to_its_end(diary: Path) -> list[str]:
     raise AssertionError("the tracker was not told of the end")
 
 
+@pytest.mark.check
 def test_a_package_brings_verbs_a_tracker_a_control_a_section_and_a_notebooks_display(
     site: Path, tmp_path: Path
 ) -> None:

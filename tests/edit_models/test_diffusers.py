@@ -57,6 +57,7 @@ SHOWN = ("QwenImage21TurboModularPipeline", "StableDiffusionXLInstructPix2PixPip
 
 @pytest.mark.real_models
 class TestEdits:
+    @pytest.mark.one_in(2)
     @pytest.mark.parametrize(
         "name", [name if name in SHOWN else pytest.param(name, marks=pytest.mark.models) for name in EDITING]
     )
@@ -71,6 +72,7 @@ class TestEdits:
         assert about["pipeline"] == name
         assert all(isinstance(value, str) for value in about.values())
 
+    @pytest.mark.check
     def test_what_there_is_to_be_guarded_against(self, model: Callable[[str], DiffusersModel]) -> None:
         """Sizes: where a pipeline left to itself makes a square or a wide picture, the source's shape is kept."""
         for name in ("FluxKontextPipeline", "ChronoEditPipeline", "StableDiffusionXLInstructPix2PixPipeline"):
@@ -100,6 +102,7 @@ class TestEdits:
                 _numbers(SimpleNamespace(images=layers), row)
         assert _numbers(SimpleNamespace(images=[torch.zeros(3, 8, 8)]), row).shape == (1, 3, 8, 8)
 
+    @pytest.mark.one_in(3)
     @pytest.mark.parametrize(
         "name",
         [
@@ -184,6 +187,7 @@ class TestEdits:
         with pytest.raises(RuntimeError, match="expected input"):
             loaded(tiny / "GlmImagePipeline").edit(asked(), no_step)
 
+    @pytest.mark.one_in(4)
     @pytest.mark.parametrize("name", EDITING)
     def test_every_network_may_have_keywords_of_its_own(
         self, name: str, model: Callable[[str], DiffusersModel]

@@ -85,6 +85,7 @@ class TestEdit:
     def test_another_replica_gives_the_same_pixels(self, model: QwenImageEdit, tiny_models: Path) -> None:
         assert pixels(loaded(tiny_models / "qwen-image-edit")) == pixels(model)
 
+    @pytest.mark.one_in(2)
     @pytest.mark.parametrize("name", ["qwen-image-edit", "qwen-image-edit-plus"])
     @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
     def test_equal_to_diffusers_own_call_bit_for_bit(
@@ -134,6 +135,7 @@ class TestEdit:
         assert sizes == [(32, 32), (128, 128), (32, 32)]
         assert (module.calculate_dimensions, module.QwenImageEditPipeline.__call__) == before
 
+    @pytest.mark.check
     def test_a_negative_prompt_is_always_passed(self, tiny_models: Path, model: QwenImageEdit) -> None:
         folder = tiny_models / "qwen-image-edit"
         guided = pixels(model)

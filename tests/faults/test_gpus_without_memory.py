@@ -52,6 +52,7 @@ def rows(markdown: str, *cells: str) -> list[list[str]]:
     return [row for row in table if row[: len(cells)] == list(cells)]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("role", ["diffusion_model", "reward_model"])
 @pytest.mark.usefixtures("occupied")
 def test_a_gpu_that_others_have_filled_costs_no_sample_and_every_report_names_it(tmp_path: Path, role: str) -> None:

@@ -38,6 +38,7 @@ def benchmark(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("asked", ["auto", [1, 0, 2]])
 def test_a_gpu_that_is_lost_is_left_out_and_every_report_names_it(
     monkeypatch: pytest.MonkeyPatch, benchmark: Path, asked: object

@@ -60,6 +60,7 @@ def statuses(made: Run) -> list[Status]:
     return [e.status for e in made.results.edits]
 
 
+@pytest.mark.check
 def test_a_plug_in_without_manners(tmp_path: Path) -> None:
     deeds = does(
         s0="prints", s1="reads", s2="closes", s3="exits", s4="quits", s5="interrupts", s6="segfaults", s7="starts"
@@ -173,6 +174,7 @@ def test_the_same_failure_again_and_again_stops_the_run(tmp_path: Path) -> None:
 # -- loads --
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("model", "patience", "said"),
     [
@@ -191,6 +193,7 @@ def test_a_model_that_cannot_be_loaded_stops_the_run_with_the_first_reason(
     assert not [e for e in Run(tmp_path / "run").results.edits if e.status is not Status.PENDING], "nobody is blamed"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("how", "said"),
     [("segfault", "SIGSEGV"), ("exit", "no licence server"), ("quit", "exit code 0"), ("raise", "libcudart.so.99")],
@@ -242,6 +245,7 @@ def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.Monk
     assert "please report it" in said, "what to do"
 
 
+@pytest.mark.check
 def test_a_prepared_judge_may_wait_for_its_device_as_long_as_it_takes(tmp_path: Path, undisturbed: Run) -> None:
     """With a pilot the judge's process is ready at once, and waits: that is no slow load."""
     write_benchmark(tmp_path, 4)
@@ -287,6 +291,7 @@ def test_a_disk_that_is_full_elsewhere_is_no_fault_of_the_sample(tmp_path: Path,
     assert Status.EDIT_FAILED not in statuses(made)
 
 
+@pytest.mark.check
 def test_a_signal_handler_that_is_not_ours_stays(tmp_path: Path) -> None:
     """A run within somebody's program gives the handlers back, and runs outside of the main thread, too."""
     before = (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))

@@ -75,6 +75,7 @@ def test_what_is_under_way_is_finished_and_nothing_else_is_begun(place: Place, u
     goes_on(place, said, 130, undisturbed, range(2, 5))  # each of two devices has one more in hand
 
 
+@pytest.mark.check
 def test_the_second_is_at_once(place: Place, undisturbed: Run) -> None:
     with place.command() as command:
         command.process.send_signal(signal.SIGINT)

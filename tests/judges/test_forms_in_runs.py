@@ -98,6 +98,7 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 class TestEveryForm:
+    @pytest.mark.check
     def test_a_judge_that_measures_says_the_same_in_every_form(self, scenes: Run) -> None:
         by_judge: dict[str, dict[str, Any]] = {name: {} for name in SCENES}
         for judgement in scenes.results.judgements:
@@ -113,6 +114,7 @@ class TestEveryForm:
             assert by_judge["letters"][sample].score == pytest.approx(written.score, abs=2.6)
             assert by_judge["each"][sample].score <= by_judge["each"][sample].scores["Fulfilment"] + 1e-9
 
+    @pytest.mark.check
     def test_parts_are_in_the_summary_and_below_the_headline_in_tables(self, scenes: Run) -> None:
         summary = plain(scenes.summary)
         entry = next(result for result in summary["results"] if result["judge"] == "letters")
@@ -135,6 +137,7 @@ class TestEveryForm:
 
 
 class TestReadings:
+    @pytest.mark.check
     def test_the_spread_is_that_between_the_readings(self, varied: Run) -> None:
         mine = [judgement for judgement in varied.results.judgements if judgement.judge == "varying"]
         assert {judgement.score for judgement in mine} == {5.0}

@@ -136,6 +136,7 @@ class TestPictures:
         assert seen == [[(64, 128), (128, 64)], [(128, 64), (64, 128)], [(128, 64)]]
         assert answers[2] != answers[0]
 
+    @pytest.mark.check
     @pytest.mark.parametrize("name", JUDGES)
     def test_requests_of_a_batch_may_show_different_numbers_of_pictures(self, name: str, tiny_models: Path) -> None:
         judge = loaded(tiny_models / name)

@@ -109,6 +109,7 @@ class TestForms:
         for label, share in answer.values.items():
             assert share == pytest.approx(by_hand(judge, asked, label, whole=False), rel=1e-3, abs=1e-6), label
 
+    @pytest.mark.check
     @pytest.mark.parametrize(
         "name", [name if name in ("qwen3-vl", "qwen3.5") else pytest.param(name, marks=LONG) for name in FAMILIES]
     )
@@ -194,6 +195,7 @@ class TestThinking:
             assert cut.ended is Status.CUT_OFF
             assert "</think>" in cut.text, "the answer's limit does not count the thought"
 
+    @pytest.mark.check
     @pytest.mark.parametrize("name", ["qwen3.5", "glm46v"])
     def test_a_schema_holds_the_answer_and_not_the_thought(self, name: str, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")

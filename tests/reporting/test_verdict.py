@@ -244,6 +244,7 @@ def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:
     ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("reading", READINGS, ids=lambda reading: reading.name)
 def test_the_runs_that_are_read_come_to_what_they_should(reading: Reading, tmp_path: Path) -> None:
     _, summary = reading.build(tmp_path)
@@ -285,6 +286,7 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
     assert "<svg" in displays["notebook"]
 
 
+@pytest.mark.check
 def test_a_judge_that_does_not_put_controls_last_ranks_nobody(tmp_path: Path) -> None:
     [unfit] = [reading for reading in READINGS if reading.name == "unfit"]
     results, summary = unfit.build(tmp_path)

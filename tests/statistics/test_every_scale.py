@@ -130,6 +130,7 @@ def assert_carried(here, there, other: Other) -> None:
         assert getattr(there, key) == (None if missing and end is None else pytest.approx(other.at(getattr(here, key))))
 
 
+@pytest.mark.one_in(4)
 @OTHERS
 def test_a_summary(run, other):
     here, there = once(summarise, run), summarise(carried(run, other))
@@ -195,6 +196,7 @@ def _detecting(run: Results):
     return compared(run, detect=0.4)
 
 
+@pytest.mark.one_in(4)
 @OTHERS
 def test_a_comparison(run, other):
     here = once(_detecting, run)
@@ -252,6 +254,7 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
         assert score.worst_case_mean == score.best_case_mean == score.mean
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("models", "margin"), [(MODELS, None), (MODELS, 0.4), (MODELS[::-1], None), (MODELS[::-1], 0.1), (MODELS, 5.0)]
 )

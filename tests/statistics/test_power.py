@@ -49,6 +49,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "detectable_difference", lambda *_, **__: None)  # slow, and not looked at here
 
 
+@pytest.mark.check
 def test_a_few_of_the_page() -> None:
     assert len(shown()) == len(SIZES) * len(LOSSES)
     for images, loss in ((150, 0.0), (150, 0.5)):

@@ -95,6 +95,7 @@ def simulated(runs: int, true: np.ndarray = TRUE, **design: Any) -> dict[str, An
     return {"held": float(np.mean(held)), "wide": np.mean(wide, axis=0), "closest": float(np.mean(closest))}
 
 
+@pytest.mark.check
 def test_strengths_are_those_of_a_logistic_regression() -> None:
     statsmodels = pytest.importorskip("statsmodels.api")
     votes = [vote for vote in voted(3, votes=400, raters=4) if vote.choice != "tie"]

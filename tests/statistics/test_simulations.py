@@ -135,6 +135,7 @@ def test_a_difference_its_test_and_what_could_be_seen(design: str, icc: float, r
         assert np.mean(detected) == pytest.approx(0.8, abs=0.05 + 2 * slack(runs))
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("count", "runs"), COUNTS)
 @pytest.mark.parametrize("design", KINDS)
 def test_no_winner_among_equals(design: str, count: int, runs: int, record: Record) -> None:

@@ -38,6 +38,7 @@ class TestBuild:
         for name in NAMES:
             assert sum(file.stat().st_size for file in (tiny_models / name).rglob("*") if file.is_file()) < 4e6
 
+    @pytest.mark.check
     def test_a_second_build_gives_equal_files_whatever_happened_before(self, tiny_models: Path, tmp_path: Path) -> None:
         import torch
 

@@ -208,7 +208,7 @@ class TableBenchmark(RowBenchmark):
         """
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
-        unused = Text("; not used: {}", self._unused[:12]) if self._unused else ""
+        unused = Text("; in no sample: {}", self._unused[:12]) if self._unused else ""
         numbered = numbered_note(self._sources, self._ids)
         self.notes = (
             Text("columns of {}: {}{} (`fields` says otherwise)", self._table.files[0].name, taken, unused),

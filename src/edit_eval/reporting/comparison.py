@@ -33,7 +33,7 @@ from edit_eval.reporting.terminal_text import (
     print_beside,
     stdout_console,
 )
-from edit_eval.reporting.verdict import of_comparison, verdict_sheet
+from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.power import POWER
@@ -56,7 +56,7 @@ def print_comparison(
     """
     console = console or stdout_console()
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}
-    print_sheet([*verdict_sheet(of_comparison(comparison), full=full), Line()], console, language)
+    print_sheet([*verdict_sheet(comparison.verdict, full=full), Line()], console, language)
     for number, judge in enumerate(comparison.judges):
         of_judge = [pair for pair in comparison.pairs if pair.judge == judge]
         first = next(column.name for column in comparison.columns if column.judge == judge)
@@ -105,53 +105,27 @@ def letter(place: int) -> str:
 
 
 _REMARKS: Mapping[str, Callable[..., Text]] = {
-    "trade": lambda pair, more, most, total, fewest, p, less: Text(
+    "trade": lambda *of: Text(
         "{0} is a trade: {1} scores better on what both made, but {1} fails more edits: {2} of "
         "{3} against {4} (p adj. {5}). Neither is better.",
-        pair,
-        more,
-        most,
-        total,
-        fewest,
-        p,
+        *of,
     ),
-    "lower": lambda pair, more, most, total, fewest, p, less: Text(
+    "lower": lambda *of: Text(
         "{0}: {1} scores worse on what both made, and {1} fails more edits: {2} of {3} against {4} (p adj. {5}).",
-        pair,
-        more,
-        most,
-        total,
-        fewest,
-        p,
+        *of,
     ),
-    "tie": lambda pair, more, most, total, fewest, p, less: Text(
+    "tie": lambda *of: Text(
         "{}: neither is shown to score better, but {} fails more edits: {} of {} against {} (p adj. {}). {} is better.",
-        pair,
-        more,
-        most,
-        total,
-        fewest,
-        p,
-        less,
+        *of,
     ),
-    "but": lambda pair, more, most, total, fewest, p, less: Text(
+    "but": lambda *of: Text(
         "† {0}: {1} scores better, but fails more edits: {2} of {3} against {4} (p adj. {5}, so it may be chance).",
-        pair,
-        more,
-        most,
-        total,
-        fewest,
-        p,
+        *of,
     ),
-    "perhaps": lambda pair, more, most, total, fewest, p, less: Text(
+    "perhaps": lambda *of: Text(
         "† {}: {} is not shown to score worse, but fails more edits: {} of {} against {} (p adj. "
         "{}, so it may be chance).",
-        pair,
-        more,
-        most,
-        total,
-        fewest,
-        p,
+        *of,
     ),
 }
 
@@ -299,93 +273,66 @@ def _unguided(column: str) -> Text:
     )
 
 
-_REASONS: Mapping[str, Callable[..., Text]] = {
-    "blind": lambda *, judge, **_: Text("judge {} does not put controls below edits, so its scores are no gate", judge),
-    "unguided": lambda *, name, **_: _unguided(name),
-    "first_unguided": lambda *, first, **_: _unguided(first),
-    "worse": lambda *, name, first, judge, difference, p, **_: Text(
-        "{} scores worse than {} by judge {}: {}, adjusted p {}", name, first, judge, difference, p
+_REASONS: Mapping[str, Callable[[Callable[..., Iterator[Any]]], Text]] = {
+    "blind": lambda of: Text(
+        "judge {} does not put controls below edits, so its scores are no gate",
+        *of("judge"),
     ),
-    "not_held": lambda *, name, first, judge, **_: Text(
-        "{} cannot be compared with {} by judge {}: no sample is scored in both", name, first, judge
+    "unguided": lambda of: _unguided(*of("name")),
+    "first_unguided": lambda of: _unguided(*of("first")),
+    "worse": lambda of: Text(
+        "{} scores worse than {} by judge {}: {}, adjusted p {}",
+        *of("name", "first", "judge", "difference", "p"),
     ),
-    "category_not_held": lambda *, name, first, judge, **_: Text(
-        "{} cannot be compared with {} by judge {}: a category has no sample that is scored in both", name, first, judge
+    "not_held": lambda of: Text(
+        "{} cannot be compared with {} by judge {}: no sample is scored in both",
+        *of("name", "first", "judge"),
     ),
-    "too_few": lambda *, name, first, judge, images, fewest, **_: Text(
+    "category_not_held": lambda of: Text(
+        "{} cannot be compared with {} by judge {}: a category has no sample that is scored in both",
+        *of("name", "first", "judge"),
+    ),
+    "too_few": lambda of: Text(
         "{} cannot be tested against {} by judge {}: source images scored in both: {}, needed: {} or more",
-        name,
-        first,
-        judge,
-        images,
-        fewest,
+        *of("name", "first", "judge", "images", "fewest"),
     ),
-    "too_uneven": lambda *, name, first, judge, images, **_: Text(
+    "too_uneven": lambda of: Text(
         "{} cannot be tested against {} by judge {}: a few of the {} source images hold too many of the samples",
-        name,
-        first,
-        judge,
-        images,
+        *of("name", "first", "judge", "images"),
     ),
-    "fails_more": lambda *, name, first, b, total, a, p, **_: Text(
-        "{} fails more edits than {}: {} of {} against {}, adjusted p {}", name, first, b, total, a, p
+    "fails_more": lambda of: Text(
+        "{} fails more edits than {}: {} of {} against {}, adjusted p {}",
+        *of("name", "first", "b", "total", "a", "p"),
     ),
-    "no_interval": lambda *, name, margin, first, judge, difference, **_: Text(
+    "no_interval": lambda of: Text(
         "{} is not shown to be less than {} worse than {} by judge {}: the difference of {} has no interval",
-        name,
-        margin,
-        first,
-        judge,
-        difference,
+        *of("name", "margin", "first", "judge", "difference"),
     ),
-    "margin": lambda *, name, margin, first, judge, difference, lower, assumed, samples, images, **_: Text(
+    "margin": lambda of: Text(
         "{} is not shown to be less than {} worse than {} by judge {}: {}, at worst {}; if it is "
         "truly {}, {} samples on {} source images would show it 4 times in 5",
-        name,
-        margin,
-        first,
-        judge,
-        difference,
-        lower,
-        assumed,
-        samples,
-        images,
+        *of("name", "margin", "first", "judge", "difference", "lower", "assumed", "samples", "images"),
     ),
-    "beyond_margin": lambda *, name, margin, first, judge, difference, lower, **_: Text(
+    "beyond_margin": lambda of: Text(
         "{} is not shown to be less than {} worse than {} by judge {}: {}, at worst {}; more "
         "samples like these would not show it",
-        name,
-        margin,
-        first,
-        judge,
-        difference,
-        lower,
+        *of("name", "margin", "first", "judge", "difference", "lower"),
     ),
-    "cannot_say": lambda *, name, margin, first, judge, difference, lower, **_: Text(
+    "cannot_say": lambda of: Text(
         "{} is not shown to be less than {} worse than {} by judge {}: {}, at worst {}; these "
         "samples cannot say how many would show it",
-        name,
-        margin,
-        first,
-        judge,
-        difference,
-        lower,
+        *of("name", "margin", "first", "judge", "difference", "lower"),
     ),
-    "no_spread": lambda *, name, first, judge, difference, **_: Text(
-        "{} cannot be tested against {} by judge {}: it scores {} on every sample alike", name, first, judge, difference
+    "no_spread": lambda of: Text(
+        "{} cannot be tested against {} by judge {}: it scores {} on every sample alike",
+        *of("name", "first", "judge", "difference"),
     ),
-    "open": lambda *, name, first, judge, missing, total, failed, absent, **_: Text(
+    "open": lambda of: Text(
         "{0} could be worse than {1} by judge {2}: {3} of {4} samples lack a score, and what is "
         "missing could decide ({5} with failed edits of {0}, {6} that only one of the two has). "
         "Score them: `run` with the same samples, `run --retry STATUS`. `--allow-unscored SHARE` "
         "leaves out what is not a failed edit",
-        name,
-        first,
-        judge,
-        missing,
-        total,
-        failed,
-        absent,
+        *of("name", "first", "judge", "missing", "total", "failed", "absent"),
     ),
 }
 
@@ -411,7 +358,8 @@ def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
     for name in ("difference", "lower", "assumed"):
         values |= {name: _points(reason.values[name])} if name in values else {}
     values |= {"p": p_value(reason.values["p"])} if "p" in values else {}
-    line = _REASONS[reason.kind](name=candidate.name, first=candidate.first, judge=candidate.judge, **values)
+    values |= {"name": candidate.name, "first": candidate.first, "judge": candidate.judge}
+    line = _REASONS[reason.kind](lambda *names: (values[name] for name in names))
     return line if reason.kind in _OF_ALL_SAMPLES else _less(gate, candidate, line)
 
 

@@ -39,8 +39,8 @@ class Entry:
 
     @property
     def categories(self) -> Mapping[str, GroupNumbers]:
-        """Its numbers by category."""
-        return self.overall.categories
+        """Its numbers by category; none if the benchmark names no category."""
+        return self.overall.categories if any(self.overall.categories) else {}
 
     @property
     def difficulties(self) -> Mapping[str, GroupNumbers]:
@@ -54,7 +54,9 @@ class Entry:
 
     @property
     def other_mean_kind(self) -> str:
-        """`category_mean` or `sample_mean`: the one that is not the score's own mean."""
+        """`category_mean` or `sample_mean`: the one that is not the score's own mean; empty without categories."""
+        if not self.categories:
+            return ""
         return "sample_mean" if self.scale.mean_over == "categories" else "category_mean"
 
     def number(self, value: float | None) -> str:

@@ -47,9 +47,9 @@ def counted_status(count: int, status: str) -> Text:
 
 def name_of(kind: str, name: str) -> str:
     """Returns the readable name of a `category`, a `short_category` or one of the `NAMES`; else `name` itself."""
-    if kind == "category":
+    if kind == "category" and name:
         return worded(title(name)) if canonical(name) in CATEGORIES else title(name)
-    if kind == "short_category":
+    if kind in ("category", "short_category"):
         return short_category(name)
     return NAMES[kind].get(name, name)
 
@@ -62,7 +62,7 @@ def control_name(kind: str) -> str:
 def short_category(category: str) -> str:
     """Returns a category in one word, where there is no room for its title."""
     name = canonical(category)
-    return worded(name.capitalize()) if name in CATEGORIES else category
+    return worded(name.capitalize()) if name in CATEGORIES else category or Text("no category")
 
 
 def score_name(name: str) -> str:

@@ -94,7 +94,8 @@ def _of_judge(summary: Summary, judge: str) -> Iterator[Line | Table[Any]]:
         yield categories_table(leading, names=several, with_mean=True)
     reasons = [part.overall.no_ci95 for part in parts]
     for part in leading:
-        reasons += [part.overall.category_mean.no_ci95, *(of.no_ci95 for of in part.categories.values())]
+        reasons += [part.overall.category_mean.no_ci95] if part.categories else []
+        reasons += [of.no_ci95 for of in part.categories.values()]
     if missing := no_interval(reasons):
         yield Line(missing, "quiet")
 

@@ -351,7 +351,7 @@ def _category_table(document: RunStatus, results: Results) -> Table[Mapping[str,
         return lambda row: _sum(row, statuses)
 
     every: Sequence[Column[Mapping[str, Any]]] = (
-        Column(Text("category"), lambda row: row["category"], "name"),
+        Column(Text("category"), lambda row: row["category"], "name", when=lambda row: row["category"]),
         Column(
             Text("edit model"), lambda row: row["edit_model"], "name", when=lambda row: len(results.edit_models) > 1
         ),

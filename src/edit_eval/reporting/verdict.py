@@ -13,7 +13,6 @@ from edit_eval.reporting.names import NAMES, scale_words
 from edit_eval.reporting.strengths import doubt_words
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
-from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
@@ -23,12 +22,6 @@ _MOST_NAMES = 3
 """Names that a sentence has room for; more are counted."""
 ADVICE_SHOWN = 2
 """Things to do next that are shown; the first is the most useful one."""
-
-
-def of_comparison(comparison: Comparison) -> Verdict:
-    """Returns the verdict of a comparison that is made."""
-    assert comparison.verdict is not None
-    return comparison.verdict
 
 
 def digits(opinion: Opinion) -> int:
@@ -332,7 +325,7 @@ def _trade(opinion: Opinion, verdict: Verdict) -> Text:
         "No winner: {0} scores better than {1}, by {2}, but fails more: {3} of {5} edits against {4}",
         better,
         worse,
-        _by(opinion, trade) if trade.scores_better else _by(opinion, trade, turned=True),
+        _by(opinion, trade if trade.scores_better else trade.turned(opinion.first)),
         most,
         fewest,
         trade.failed[2],
@@ -463,20 +456,13 @@ def _reversible(words: Text, contest: Contest) -> Text:
     return Text("{}, though missing scores could reverse this", words) if contest.holds is False else words
 
 
-def _by(opinion: Opinion, contest: Contest, *, turned: bool = False, reversible: bool = True) -> Text:
+def _by(opinion: Opinion, contest: Contest, *, reversible: bool = True) -> Text:
     """Returns `0.80 (out of 10; 95% interval 0.40 to 1.20)`; if `reversible`, with what missing scores could do."""
     if contest.ci95 is None or contest.difference is None:
         words = _plain(opinion, contest)
         return _reversible(words, contest) if reversible else words
-    places, sign = digits(opinion), -1.0 if turned else 1.0
-    low, high = (formats.score(end, places) for end in formats.turned(contest.ci95, sign) or ())
-    words = Text(
-        "{} ({}; 95% interval {} to {})",
-        formats.score(sign * contest.difference, places),
-        scale_words(opinion.scale),
-        low,
-        high,
-    )
+    lead, low, high = (formats.score(value, digits(opinion)) for value in (contest.difference, *contest.ci95))
+    words = Text("{} ({}; 95% interval {} to {})", lead, scale_words(opinion.scale), low, high)
     return _reversible(words, contest) if reversible else words
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -79,32 +79,49 @@ class Contest(msgspec.Struct, frozen=True):
     no_ci95: str | None
     p: float | None
     p_adjusted: float | None
-    shown_alone: bool
-    """True if the first would be shown to score better were nothing else tested beside it."""
-    margin: float | None
+    margin: float | None = None
     """That they are `equal` within."""
-    scores_better: bool
+    scores_better: bool = False
     """True if the first is shown to score better."""
-    scores_worse: bool
-    holds: bool | None
+    scores_worse: bool = False
+    holds: bool | None = None
     """False if missing scores could reverse what is said."""
-    failed: tuple[int, int, int]
+    failed: tuple[int, int, int] = (0, 0, 0)
     """Edits that failed for the first and for the other, and how many both tried."""
-    fails_more: str
+    fails_more: str = ""
     """Who is shown to fail more; empty if nobody is."""
-    images: int
-    wins: int
-    losses: int
+    images: int = 0
+    wins: int = 0
+    losses: int = 0
     """Source images on which the first is better, or worse."""
-    sign_p: float | None
+    sign_p: float | None = None
     """Of these alone; corrected like `p_adjusted`."""
-    tipping_share: float | None
-    ruled_out_share: float | None
-    more: More
+    tipping_share: float | None = None
+    ruled_out_share: float | None = None
+    more: More = More("none")
     """Of these, how many would show this lead."""
     exact: bool = False
     """True if the exact test of signs decides."""
     identical: bool = False
+
+    @property
+    def shown_alone(self) -> bool:
+        """True if the first would be shown to score better were nothing else tested beside it."""
+        return self.p is not None and self.p <= ALPHA and (self.difference or 0.0) > 0
+
+    def turned(self, first: str) -> Contest:
+        """Returns the other one against `first`; `kind` is still said of that one."""
+        return msgspec.structs.replace(
+            self,
+            other=first,
+            difference=None if self.difference is None else -self.difference,
+            ci95=None if self.ci95 is None else (-self.ci95[1], -self.ci95[0]),
+            scores_better=self.scores_worse,
+            scores_worse=self.scores_better,
+            failed=(self.failed[1], self.failed[0], self.failed[2]),
+            wins=self.losses,
+            losses=self.wins,
+        )
 
 
 class Placing(msgspec.Struct, frozen=True):
@@ -211,18 +228,8 @@ class Opinion(msgspec.Struct, frozen=True):
 
     def turned(self) -> Opinion:
         """Returns the same of two, to be drawn with the other one first; `kind` is still said of `first`."""
-        contest, (first, other) = self.contests[0], self.standings
-        turned = msgspec.structs.replace(
-            contest,
-            other=first.name,
-            difference=None if contest.difference is None else -contest.difference,
-            ci95=None if contest.ci95 is None else (-contest.ci95[1], -contest.ci95[0]),
-            scores_better=contest.scores_worse,
-            scores_worse=contest.scores_better,
-            failed=(contest.failed[1], contest.failed[0], contest.failed[2]),
-            wins=contest.losses,
-            losses=contest.wins,
-        )
+        first, other = self.standings
+        turned = self.contests[0].turned(first.name)
         dots = tuple(msgspec.structs.replace(dot, difference=-dot.difference) for dot in reversed(self.dots))
         return msgspec.structs.replace(self, contests=(turned,), standings=(other, first), dots=dots)
 
@@ -500,37 +507,30 @@ def _wins_all(name: str, columns: Sequence[ColumnSummary], pairs: Mapping[frozen
 
 
 def _two(ends: Sequence[float] | None) -> tuple[float, float] | None:
-    return None if ends is None else (ends[0], ends[1])
+    return None if ends is None or len(ends) < 2 else (ends[0], ends[1])
 
 
 def _contest(best: str, other: str, pair: Pair) -> Contest:
     """Turns a pair so that it is the first less the other, and more is better."""
-    forward = pair.a == best
-    sign = gain(pair.scale) * (1.0 if forward else -1.0)
-    ends = None if pair.ci95 is None else sorted(sign * end for end in pair.ci95)
+    sign, outcome, images, failures = gain(pair.scale), pair.outcome, pair.by_image, pair.failures
     difference = None if pair.difference is None else sign * pair.difference
-    outcome, images, failures = pair.outcome, pair.by_image, pair.failures
-    kind: Any = outcome.kind
-    if kind == "cannot_be_told" or outcome.better not in (None, best):  # each of three may be worse than another
-        kind = "level" if abs(difference or 0.0) <= TIE else "ahead" if (difference or 0.0) > 0 else "behind"
-    return Contest(
-        other=other,
-        kind=kind,
+    contest = Contest(
+        other=pair.b,
+        kind=outcome.kind if outcome.kind != "cannot_be_told" and outcome.better in (None, best) else "level",
         difference=difference,
-        ci95=_two(ends),
+        ci95=None if pair.ci95 is None else _two(sorted(sign * end for end in pair.ci95)),
         no_ci95=pair.no_ci95,
         p=pair.p,
         p_adjusted=pair.p_adjusted,
-        shown_alone=pair.p is not None and pair.p <= ALPHA and (difference or 0.0) > 0,
         margin=outcome.margin,
-        scores_better=pair.scores_better == best,
-        scores_worse=pair.scores_better == other,
+        scores_better=pair.scores_better == pair.a,
+        scores_worse=pair.scores_better == pair.b,
         holds=outcome.holds,
-        failed=((failures.a, failures.b) if forward else (failures.b, failures.a)) + (failures.total,),
+        failed=(failures.a, failures.b, failures.total),
         fails_more=pair.fails_more or "",
         images=pair.clusters,
-        wins=images.wins if forward else images.losses,
-        losses=images.losses if forward else images.wins,
+        wins=images.wins,
+        losses=images.losses,
         sign_p=images.p_adjusted,
         tipping_share=pair.tipping_share,
         ruled_out_share=pair.ruled_out_share,
@@ -538,6 +538,11 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
         exact=pair.exact,
         identical=pair.identical,
     )
+    contest = contest if pair.a == best else contest.turned(pair.a)
+    by, kind = contest.difference or 0.0, contest.kind
+    if kind == "level" and abs(by) > TIE:  # each of three may be worse than another
+        kind = "ahead" if by > 0 else "behind"
+    return msgspec.structs.replace(contest, kind=kind)
 
 
 def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> Kind:
@@ -644,31 +649,19 @@ def _open(ends: Sequence[float | None] | None) -> tuple[float | None, float | No
 
 def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Contest:
     [pair] = [difference for difference in scored.differences if {difference.a, difference.b} == {first, other}]
-    sign = 1.0 if pair.a == first else -1.0
-    ends = [sign * end for end in pair.ci95 or () if end is not None]
-    return Contest(
-        other=other,
+    contest = Contest(
+        other=pair.b,
         kind="better" if shown else "ahead",
-        difference=None if pair.difference is None else sign * pair.difference,
-        ci95=_two(sorted(ends)) if len(ends) == 2 else None,
+        difference=pair.difference,
+        ci95=_two([end for end in pair.ci95 or () if end is not None]),
         no_ci95=None,
         p=pair.p,
         p_adjusted=pair.p_adjusted,
-        shown_alone=pair.p is not None and pair.p <= ALPHA and sign * (pair.difference or 0.0) > 0,
-        margin=None,
-        scores_better=shown,
-        scores_worse=False,
-        holds=None,
-        failed=(0, 0, 0),
-        fails_more="",
-        images=0,
-        wins=0,
-        losses=0,
-        sign_p=None,
-        tipping_share=None,
-        ruled_out_share=None,
-        more=More("unknown", because="no_scores") if not shown else More("none"),
+        scores_better=shown and pair.a == first,
+        scores_worse=shown and pair.b == first,
+        more=More("none") if shown else More("unknown", because="no_scores"),
     )
+    return contest if pair.a == first else contest.turned(pair.a)
 
 
 # -- all judges together --

@@ -70,6 +70,7 @@ NO_GPU = (
 )
 
 
+@pytest.mark.check
 def test_without_a_gpu_a_large_model_is_refused_by_run_plan_and_doctor(tmp_path: Path) -> None:
     assert refusal(big(tmp_path)) == NO_GPU
     with pytest.raises(ConfigurationError) as caught:

@@ -64,6 +64,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Audit:
     return examine(tmp_path_factory.mktemp("audit"))
 
 
+@pytest.mark.check
 def test_its_edit_models_and_its_benchmark_are_left_alone(made: Audit) -> None:
     results = made.run.results
     assert results.edit_models == ("rungs",)

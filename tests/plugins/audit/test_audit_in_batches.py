@@ -58,6 +58,7 @@ def test_who_looks_at_nothing_but_the_question_is_the_same_in_a_batch(tmp_path: 
     assert {sample.category for sample in alone} == {sample.category for sample in samples.values()}
 
 
+@pytest.mark.check
 def test_whose_score_depends_on_the_place_in_the_batch_is_named(tmp_path: Path) -> None:
     made = examine(tmp_path, 0.6, batch_size=16)
     assert made.passport.measures["batch"].missed

@@ -44,12 +44,14 @@ def missed(findings: Findings) -> set[str]:
     }
 
 
+@pytest.mark.check
 def test_a_judge_that_sees_passes(shown: tuple[Shown, ...]) -> None:
     findings = audited(shown, seeing)
     assert missed(findings) == set()
     assert findings.verdict == "passed"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", IMPOSTORS)
 def test_an_impostor_fails_by_what_is_meant_for_it(shown: tuple[Shown, ...], name: str) -> None:
     scores, meant = IMPOSTORS[name]
@@ -59,6 +61,7 @@ def test_an_impostor_fails_by_what_is_meant_for_it(shown: tuple[Shown, ...], nam
     assert findings.measures["order"].missed
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_named_and_no_other(shown: tuple[Shown, ...], name: str) -> None:
     scores, named = PLANTED[name]
@@ -67,6 +70,7 @@ def test_a_planted_fault_is_named_and_no_other(shown: tuple[Shown, ...], name: s
     assert findings.verdict == "limited"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", DAMNED)
 def test_whoever_prefers_a_wrong_edit_is_not_passed_and_it_is_named(shown: tuple[Shown, ...], name: str) -> None:
     scores, verdict, named = DAMNED[name]
@@ -75,6 +79,7 @@ def test_whoever_prefers_a_wrong_edit_is_not_passed_and_it_is_named(shown: tuple
     assert named <= missed(findings)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("seed", range(3))
 def test_an_honest_judge_that_errs_prefers_nothing_wrongly(shown: tuple[Shown, ...], seed: int) -> None:
     def scores(shown_edit: Shown) -> float:
@@ -85,6 +90,7 @@ def test_an_honest_judge_that_errs_prefers_nothing_wrongly(shown: tuple[Shown, .
     assert all(measures.keys() == {"order"} for measures in findings.categories.values())
 
 
+@pytest.mark.check
 def test_what_is_not_said_is_no_number_and_is_counted(shown: tuple[Shown, ...]) -> None:
     findings = audited(shown, silent_about_flaws)
     assert findings.measures["unscored"].missed
@@ -95,6 +101,7 @@ def test_what_is_not_said_is_no_number_and_is_counted(shown: tuple[Shown, ...]) 
     assert findings.verdict == "failed"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("of_wrong", "of_right", "passed"), [(0.06, 0.0, False), (0.03, 0.03, True)])
 def test_silence_about_wrong_edits_alone_is_named(
     shown: tuple[Shown, ...], of_wrong: float, of_right: float, passed: bool
@@ -108,6 +115,7 @@ def test_silence_about_wrong_edits_alone_is_named(
     assert audited(shown, scores).measures["unscored_gap"].passed is passed
 
 
+@pytest.mark.check
 def test_a_scale_where_less_is_better_and_one_that_is_open(shown: tuple[Shown, ...]) -> None:
     def turned(shown_edit: Shown) -> float:
         score = seeing(shown_edit)
@@ -127,6 +135,7 @@ def test_a_scale_where_less_is_better_and_one_that_is_open(shown: tuple[Shown, .
     assert audited(shown, lambda shown_edit: 10.0 - seeing(shown_edit), Scale()).verdict == "failed"
 
 
+@pytest.mark.check
 def test_anchors_are_twenty_five_of_all_categories_and_levels(shown: tuple[Shown, ...]) -> None:
     anchors = audited(shown, seeing).anchors()
     assert len(anchors) == 25
@@ -136,6 +145,7 @@ def test_anchors_are_twenty_five_of_all_categories_and_levels(shown: tuple[Shown
     assert {anchor.sample for anchor in anchors} <= {shown_edit.sample.id for shown_edit in shown}
 
 
+@pytest.mark.check
 def test_anchors_and_repeated_edits_are_drawn_alike_and_are_not_the_same(shown: tuple[Shown, ...]) -> None:
     findings = audited(shown, seeing)
     anchors, repeated = findings.anchors(), findings.repeated()
@@ -148,6 +158,7 @@ def test_anchors_and_repeated_edits_are_drawn_alike_and_are_not_the_same(shown: 
     assert max(edit.before for edit in repeated) > 9, "in points"
 
 
+@pytest.mark.check
 def test_drift_moves_the_anchors_and_nothing_else(shown: tuple[Shown, ...]) -> None:
     """A judge that is another one on the second day: each audit by itself passes, the anchors tell."""
     first = audited(shown, seeing)

@@ -232,6 +232,7 @@ def missed(findings: Findings) -> set[str]:
     return {name for name, measure in findings.measures.items() if measure.passed is False}
 
 
+@pytest.mark.check
 def test_a_judge_that_sees_passes(pairs: tuple[Pair, ...]) -> None:
     findings = audited(pairs, seeing)
     assert missed(findings) == set()

@@ -179,6 +179,7 @@ def ends(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.check
 def test_anchors_are_judged_again_in_a_run_of_their_own(
     anchored: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

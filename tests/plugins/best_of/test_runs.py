@@ -53,6 +53,7 @@ def test_a_report_has_what_choosing_is_worth_by_each_judge(made: Run, tmp_path: 
     assert "best of 4" in again._repr_html_()
 
 
+@pytest.mark.check
 def test_the_verb_prints_writes_and_refuses(made: Run, command: Command, tmp_path: Path) -> None:
     asked = ["best-of", made.path, "--select", "hasty", "--report"]
     outcome = command(*asked, "colour", "--sizes", "2,4", "--to", tmp_path / "curve.svg", "--json")

@@ -97,6 +97,7 @@ def gate(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     return run_it
 
 
+@pytest.mark.check
 def test_one_that_is_a_tenth_of_a_point_worse_passes_and_one_that_is_half_a_point_worse_does_not(
     gate: Gate, folder: Path, servers: Mapping[str, Server]
 ) -> None:
@@ -123,6 +124,7 @@ def test_one_that_is_a_tenth_of_a_point_worse_passes_and_one_that_is_half_a_poin
     assert len(servers["fast"].edited) >= edited[1] + COUNT, "and the other server's are not taken for its own"
 
 
+@pytest.mark.check
 def test_a_server_that_leaves_guidance_out_does_not_pass_whatever_its_scores(gate: Gate, folder: Path) -> None:
     (folder / "one" / "candidate").rename(folder / "kept")  # of the test before, which others look at
     code, out, _ = gate("off", "--margin", "0.4", "--run-dir", "one")

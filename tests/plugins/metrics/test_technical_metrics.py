@@ -50,6 +50,7 @@ def test_an_unchanged_picture_has_lost_nothing() -> None:
     assert measures == {"blur_added": 0, "aspect": 0, "pixels": 0, "zoom": 0, "shift": 0}
 
 
+@pytest.mark.check
 def test_blur_and_blocks_grow_with_their_dose() -> None:
     blurred = [measured(photograph().filter(ImageFilter.GaussianBlur(by)))["blur_added"] for by in (0.5, 1, 2)]
     assert 0 < blurred[0] < blurred[1] < blurred[2]

@@ -41,6 +41,7 @@ def read(judge: TextMetrics, wanted: str, picture: Image.Image) -> Reply:
     return reply
 
 
+@pytest.mark.check
 def test_what_is_drawn_is_read(judge: TextMetrics) -> None:
     there = {"character_error": 0, "text_is_there": 1, "character_error_whole": 0}
     assert read(judge, "OPEN DAILY", sign("OPEN DAILY")).values == there

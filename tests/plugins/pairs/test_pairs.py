@@ -227,6 +227,7 @@ def test_the_folder_is_read_by_others(tmp_path: Path, with_pictures: Results) ->
     assert f"{len(document.pairs)} pairs of {document.compared}" in card
 
 
+@pytest.mark.check
 def test_the_library_datasets_opens_both(tmp_path: Path, with_pictures: Results) -> None:
     datasets = pytest.importorskip("datasets")
     folder = tmp_path / "pairs"

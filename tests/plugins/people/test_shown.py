@@ -55,6 +55,7 @@ def cast(
     ballot.close()
 
 
+@pytest.mark.check
 def test_of_a_run_that_people_voted_on_each_display_has_the_three_numbers(several: Report, tmp_path: Path) -> None:
     assert not {"people", "votes"} & summary_of(several.results).analyses.keys(), "nobody has voted"
     cast(several)

@@ -268,6 +268,7 @@ def test_the_distances_of_pictures_are_the_authors(place: int) -> None:
         )
 
 
+@pytest.mark.one_in(25)
 @pytest.mark.parametrize("row", rows("structeditbench")["pictures"], ids=lambda row: "{}x{}".format(*row))
 def test_structeditbench_shows_a_picture_as_the_authors_do(row: list[int]) -> None:
     """Scaled to which size and cut where is theirs; each pixel is held."""

@@ -182,6 +182,7 @@ def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not left.exists()
 
 
+@pytest.mark.check
 def test_of_a_run_in_rounds_the_first_edit_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     rehearsal = rehearse("examples/rounds.yaml")

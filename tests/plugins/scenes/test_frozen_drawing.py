@@ -49,6 +49,7 @@ def digests(pictures: dict[str, list[Image.Image]]) -> dict[str, str]:
     }
 
 
+@pytest.mark.check
 @frozen
 def test_scenes_and_their_right_edits() -> None:
     pictures = defaultdict(list)
@@ -58,6 +59,7 @@ def test_scenes_and_their_right_edits() -> None:
     assert digests(pictures) == SCENES
 
 
+@pytest.mark.check
 @frozen
 def test_what_an_audit_shows(tmp_path: Path) -> None:
     pictures = defaultdict(list)

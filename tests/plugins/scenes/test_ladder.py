@@ -37,6 +37,7 @@ def planned(category: str, number: int, seed: int = 5) -> PlannedScene:
     return scenario(category, number)(Stage(random.Random(f"{seed} {category} {number}"), 160, 120))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("category", ["physical", "environmental", "social", "causal", "referential"])
 def test_every_scene_has_its_rungs_and_they_differ(category: str) -> None:
     """Of other scenes than the audit's own: there is always another instruction, and no two rungs are one."""
@@ -77,6 +78,7 @@ def test_a_dose_lies_between_the_source_and_the_right_edit() -> None:
     assert levels == sorted(levels, reverse=True)
 
 
+@pytest.mark.check
 def test_the_same_seed_gives_the_same_samples_and_another_one_others(tmp_path: Path) -> None:
     def samples(seed: int, folder: str) -> list[object]:
         parameters = Ladder.Parameters(scenes=1, size=128, seed=seed, cache_dir=str(tmp_path / folder))

@@ -32,6 +32,7 @@ def samples(folder: Path) -> list[Sample]:
     return list(Scenes(Scenes.Parameters(size=SMALL, cache_dir=str(folder))).samples())
 
 
+@pytest.mark.check
 def test_fifty_samples_balanced_over_the_categories(samples: list[Sample]) -> None:
     assert Counter(sample.category for sample in samples) == dict.fromkeys(CATEGORIES, 10)
     assert [sample.index for sample in samples] == list(range(50))
@@ -93,6 +94,7 @@ def test_fewer_samples_are_the_first_ones(samples: list[Sample], folder: Path) -
     assert few == samples[:7]
 
 
+@pytest.mark.check
 def test_after_all_scenarios_come_other_scenes(tmp_path: Path) -> None:
     parameters = Scenes.Parameters(size=SMALL, count=51, cache_dir=str(tmp_path))
     planned = list(Scenes(parameters).samples())

@@ -463,6 +463,7 @@ def test_a_name_is_given_nothing_to_keep() -> None:
         read_pickle(b"cnumpy.core.multiarray\n_reconstruct\n(S'kept'\nI1\ndb.")
 
 
+@pytest.mark.check
 def test_an_array_says_no_more_than_it_brings() -> None:
     row = pickle.dumps(np.array(["red", "blue"]), protocol=4)
     assert b"\x4b\x02\x85" in row  # its shape: (2,)

@@ -109,6 +109,7 @@ class LoadedOnce:
 """
 
 
+@pytest.mark.check
 def test_a_service_whose_judge_cannot_be_loaded_any_more_says_so_and_ends(tmp_path: Path) -> None:
     configured(tmp_path, second=True)
     written = json.loads((tmp_path / "judge.yaml").read_text())
@@ -122,6 +123,7 @@ def test_a_service_whose_judge_cannot_be_loaded_any_more_says_so_and_ends(tmp_pa
     assert "judge even" in service.process.stderr.read().splitlines()[-1]
 
 
+@pytest.mark.check
 def test_a_grace_that_is_over_ends_the_service_though_a_judge_does_not(tmp_path: Path) -> None:
     configured(tmp_path, batch_size=1)
     service = ready(start(tmp_path, 0, "--grace", "0"))
@@ -318,6 +320,7 @@ def test_what_a_browser_may_send_is_not_answered(served: Served, who: str, path:
     assert heard.document.keys() == {"error"}
 
 
+@pytest.mark.check
 def test_figures_tell_doors_apart(serve: Serve) -> None:
     served = serve(doors=("flow_grpo", "editscore", "edit_r1"))
     ours = {"images": [encoded(200)], "prompts": ["x"], "ref_images": [encoded(1)]}

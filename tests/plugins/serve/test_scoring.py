@@ -36,6 +36,7 @@ def rows(table: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in table.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.check
 def test_a_table_has_the_scores_of_its_run(pairs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     scores = score_table(pairs, judge="scene_judge", devices="cpu:1", progress="none")

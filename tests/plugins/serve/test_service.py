@@ -256,6 +256,7 @@ def test_whoever_hangs_up_while_no_judge_is_loaded_leaves_nothing_in_a_full_run(
         assert next_run.result()[0]["status"] == "ok"
 
 
+@pytest.mark.check
 def test_what_is_over_leaves_nothing_behind(serve: Serve) -> None:
     served = serve(ledger={"most_pairs": 8})
 
@@ -283,6 +284,7 @@ def test_what_cannot_be_a_picture_is_known_by_its_header(served: Served) -> None
     assert [answer["status"] for answer in answers] == ["skipped", "skipped", "skipped", "ok"]
 
 
+@pytest.mark.check
 def test_a_jpeg_as_phones_write_it_is_a_jpeg(served: Served) -> None:
     several = io.BytesIO()
     shots = [Image.new("RGB", (8, 8), (red, 0, 0)) for red in (255, 0)]

@@ -286,6 +286,7 @@ def test_nothing_of_a_clients_is_shown_with_anothers_pair(serve: Serve) -> None:
     assert all(own[source] <= came[source] for source in own), "none is judged where its client is gone"
 
 
+@pytest.mark.check
 def test_a_source_that_is_large_is_no_canary(serve: Serve) -> None:
     served = serve(window=8)
     large = text(encoded(3, size=2048))

@@ -36,6 +36,7 @@ def trained(serve: Serve, judge: Path, window: int = 0, **how: Any) -> tuple[Any
     return served, *train(f"http://127.0.0.1:{served.port}", size=128, **how)
 
 
+@pytest.mark.check
 def test_a_policy_learns_from_rewards(serve: Serve) -> None:
     _, chances, curve = trained(serve, EXAMPLE.with_suffix(".yaml"), scenes=6, steps=8, group=4)
     assert chances["fine"] > 0.6 > 0.2 > chances["left as it is"]

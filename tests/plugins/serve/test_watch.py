@@ -123,6 +123,7 @@ def test_rewards_that_rise_away_from_the_second_judge_are_seen() -> None:
     assert not judges_part([Window()], Window())
 
 
+@pytest.mark.check
 def test_drawn_scenes_have_a_right_edit_and_the_scene_as_it_was() -> None:
     drawn = drawn_scenes("en")
     right, copies = (
@@ -225,6 +226,7 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
     assert mean.coverage == 1
 
 
+@pytest.mark.check
 def test_a_second_judge_is_asked_about_a_share_for_which_nobody_waits(serve: Serve) -> None:
     served = serve(window=12, batch_size=4, ledger={"second": "even", "share": 0.25})
     watch = served.service.watch

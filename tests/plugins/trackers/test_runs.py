@@ -83,6 +83,7 @@ def test_one_is_told_all_goes_on_under_the_same_id_and_is_left_alone_when_it_kno
     assert (state["id"], state["finished"]) == (first[0]["init"], True)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("shard", [pytest.param(None, marks=pytest.mark.check), "1/1"])
 def test_the_last_step_is_all_that_is_settled_whoever_made_it(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: str | None
@@ -97,6 +98,7 @@ def test_the_last_step_is_all_that_is_settled_whoever_made_it(
     assert last["progress/settled"] == 3 + 3, "edits and judgements"
 
 
+@pytest.mark.check
 def test_a_part_s_end_is_not_the_run_s(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts one after the other, as a queue with one place has them: the one that ends last tells all, once."""
     monkeypatch.setattr(tracking, "PATIENCE", 120.0)
@@ -129,6 +131,7 @@ def test_those_that_hang_die_or_refuse_are_a_note_each_and_the_run_is_the_same(
     assert TOKEN.encode() not in written
 
 
+@pytest.mark.check
 def test_nobody_waits_for_one_that_hangs(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLAYED_WANDB", "hang")
     monkeypatch.setattr(tracking, "PATIENCE", 0.1)

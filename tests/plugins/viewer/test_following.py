@@ -207,6 +207,7 @@ def test_each_is_said_to_be_what_it_is(folder: Path) -> None:
     assert runs.news(seen) == ([], seen)
 
 
+@pytest.mark.check
 def test_a_run_that_begins_later_is_found(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda clock=time.monotonic: 1000 * clock())
     (tmp_path / "empty").mkdir()

@@ -42,6 +42,7 @@ def test_from_the_list_to_a_picture_at_full_size(viewer: Viewer, open_tab: Open)
     tab.locator("[data-chart=overall] svg").first.wait_for()
 
 
+@pytest.mark.check
 def test_new_scores_change_their_card_and_no_other(folder: Path, open_tab: Open) -> None:
     journal = folder / "first" / "replies" / "0001.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)

@@ -57,6 +57,7 @@ def test_vega_lite_takes_every_chart(name: str, language: str, request: pytest.F
             assert vl_convert.vegalite_to_vega({**specification, "width": 300})["marks"]
 
 
+@pytest.mark.check
 def test_no_chart_asks_for_anything_elsewhere(several: Report) -> None:
     written = json.dumps(charts_of(several))
     assert set(everywhere(json.loads(written), "url")) == set()
@@ -211,6 +212,7 @@ def axis_of(chart: dict[str, Any]) -> tuple[list[float], str]:
     return domain, title
 
 
+@pytest.mark.check
 def test_each_score_is_drawn_on_its_own_scale(three_scores: Report) -> None:
     for name in SCORE_CHARTS:
         quality, *_, score = of_choice(three_scores, name, "")

@@ -136,6 +136,7 @@ def leads_out(page: str, beside: Collection[str] = ()) -> list[str]:
     return [link for link in links if link.removeprefix("./") not in beside]
 
 
+@pytest.mark.check
 def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser: Any) -> None:
     page = sent(made, tmp_path, "report.html")
     html = page.read_text("utf-8")
@@ -382,6 +383,7 @@ def test_the_file_is_that_document(complete: Report) -> None:
     assert path.read_text(encoding="utf-8") == markdown(complete.results, complete.summary, "en")
 
 
+@pytest.mark.check
 def test_every_score_has_its_row_its_scale_and_its_categories(three_scores: Report) -> None:
     document = markdown(three_scores.results, three_scores.summary, "en")
     for words in ("quality (from 1 to 5)", "drift (from -1 to 1, lower is better)", "psnr (no lower or upper end)"):

@@ -81,6 +81,7 @@ def test_judgements_are_those_of_the_records(several: Report) -> None:
     }
 
 
+@pytest.mark.check
 def test_every_score_has_its_scale_and_says_why_it_is_missing(three_scores: Report) -> None:
     made, _ = of(three_scores.results)
     assert made["scoring"]["three"]["headline"] == "quality"

@@ -102,6 +102,7 @@ def test_sorting_by_score_puts_what_has_none_last(incomplete: Report, open_page:
         assert numbers == [*sorted(known, key=lambda number: sign * number), *[None] * (30 - len(known))]
 
 
+@pytest.mark.check
 def test_sorting_by_disagreement(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     scored = [judgement for judgement in several.results.judgements if judgement.score is not None]

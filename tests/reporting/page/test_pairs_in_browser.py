@@ -76,6 +76,7 @@ def seen(tab: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.check
 def test_the_worst_edit_of_one_model_beside_anothers_in_five_actions_and_a_link_to_it(
     two: Report, open_page: OpenPage
 ) -> None:

@@ -96,8 +96,8 @@ class Examined(Examination):
             return None
         return Moved(
             Text(
-                "judge {} has drifted between {} and {}: the anchor edits score {} on average and "
-                "scatter by {}, more than its own noise within one session, {} (p {})",
+                "judge {} has drifted between {} and {}, or their sessions were unlike: the anchor edits score {} on "
+                "average and scatter by {}, more than its own noise within one session, {} (p {})",
                 judge,
                 *runs,
                 f"{between.mean:+.2f}",

@@ -115,10 +115,10 @@ def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
     counted = drift.n, anchors.total, anchors.date
     if drift.drifted:
         return Text(
-            "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
-            "{} on average and scatter by {}, more than its own noise within one session, {} (p {}). Scores from "
-            "before are not comparable. Sessions with an offset of their own look the same: judge the anchors once "
-            "more.",
+            "{} has drifted since it was examined, or was asked in a session unlike the audit's: {} of {} anchor "
+            "edits, judged again on {}, score {} on average and scatter by {}, more than its own noise within one "
+            "session, {} (p {}). Scores from before are not comparable. Which of the two it is cannot be told from "
+            "this: judge the anchors once more.",
             judge,
             *counted,
             signed(drift.mean),

@@ -8,7 +8,7 @@ from typing import Any
 from edit_eval.reporting.comparison import gate_lines, note_words
 from edit_eval.reporting.comparison_tables import columns_table, failures_table, pairs_table
 from edit_eval.reporting.table import Line, Table
-from edit_eval.reporting.verdict import of_comparison, verdict_sheet
+from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.text import Text
 
@@ -16,7 +16,7 @@ from edit_eval.text import Text
 def gate_sheet(comparison: Comparison, wrong: Sequence[str] = (), *, full: bool = False) -> list[Line | Table[Any]]:
     """Returns the verdict (`full` with what it rests on), what else is `wrong`, the reasons, and the numbers by each
     judge."""
-    sheet: list[Line | Table[Any]] = [*verdict_sheet(of_comparison(comparison), full=full)]
+    sheet: list[Line | Table[Any]] = [*verdict_sheet(comparison.verdict, full=full)]
     sheet += [Line(line, "problem") for line in wrong]
     sheet += [Line(line) for line in gate_lines(comparison.gate)]
     names = {column.name: column.name for column in comparison.columns}

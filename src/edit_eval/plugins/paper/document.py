@@ -20,7 +20,7 @@ from edit_eval.json_values import Unchecked
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.remarks import examined_words
-from edit_eval.reporting.verdict import digits, of_comparison
+from edit_eval.reporting.verdict import digits
 from edit_eval.run import Run, compare
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.families import Correction
@@ -141,7 +141,7 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str
         refuse_other_samples(runs, names)
     if len(runs) > 1 or score is not None:
         comparison = compare(runs, score=score)
-        verdict, notes = of_comparison(comparison), list(comparison.notes)
+        verdict, notes = comparison.verdict, list(comparison.notes)
     else:
         verdict, notes = runs[0].summary.verdict, list(runs[0].results.notes)
     if all(standing.mean is None for opinion in verdict.opinions for standing in opinion.standings):

@@ -244,6 +244,7 @@ def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
 def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """Returns readable names for keys of the records: `{kind: {key: {"en": ..., "zh": ...}}}`."""
     categories = dict.fromkeys(sample.category for sample in results.samples)
+    categories = categories if any(categories) else {}  # of a benchmark without categories nothing is said
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
 
     def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:

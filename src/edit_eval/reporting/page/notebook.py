@@ -34,7 +34,7 @@ from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
-from edit_eval.reporting.verdict import digits, of_comparison, paragraph, verdict_sheet
+from edit_eval.reporting.verdict import digits, paragraph, verdict_sheet
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
@@ -135,7 +135,7 @@ def comparison_html(comparison: Comparison) -> str:
         sheet += [Line(judge), columns_table(columns[:ROWS])]
         sheet += [pairs_table(pairs[:ROWS])] if pairs else []
     sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
-    verdict = _verdict(of_comparison(comparison), spoken())
+    verdict = _verdict(comparison.verdict, spoken())
     return str(Markup("{}{}").format(verdict, notebook_sheet(sheet, spoken(), _short)))
 
 

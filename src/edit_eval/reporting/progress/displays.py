@@ -332,7 +332,8 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
                 yield Text("schedule: {}, {}", line.schedule, line.explanation)
             yield from map(plan_sentence, line.rows)
         case CategoryDone():
-            yield Text("category {}: {}", line.label, category_sentence(line))
+            of = [Text("scores"), line.label] if line.nameless else [Text("category {}", line.label)]
+            yield joined(filter(None, (*of, category_sentence(line))), ": ")
         case Said():
             yield joined(filter(None, (line.tag and worded(line.tag), line.about, line.words)), ": ")
         case Judged(judgement=judgement) if scores:

@@ -22,7 +22,7 @@ from rich.console import Console
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Meter
-from edit_eval.reporting.language import speak
+from edit_eval.reporting.language import said, speak
 from edit_eval.reporting.progress.displays import NotebookProgress, PlainProgress, RichProgress, in_notebook
 from edit_eval.reporting.progress.standard_streams import Descriptor
 from edit_eval.reporting.progress.state import ProgressState
@@ -88,14 +88,16 @@ P = ParamSpec("P")
 
 
 def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Concatenate[Progress, P], None]:
-    """Keeps exceptions of the display from the run; the first one is kept in `failure`."""
+    """Keeps exceptions of the progress from the run: the first one ends it (`Progress._give_up`)."""
 
     @functools.wraps(method)
     def call(self: Progress, /, *arguments: P.args, **named: P.kwargs) -> None:
         try:
             method(self, *arguments, **named)
         except Exception as error:
-            self.failure = self.failure or error
+            self._give_up(error)
+            self._state = None  # it may be half told: `live.json` ends, and `status` goes by the journals
+            self._over.set()
 
     return call
 
@@ -119,7 +121,7 @@ class Progress:
     ) -> None:
         self.mode, self.reason = mode, reason
         self.failure: Exception | None = None
-        """The first error of a display."""
+        """The error that ended it."""
         self._display, self._clock = display, clock
         self._state: ProgressState | None = None
         self._snapshot = Snapshot()
@@ -179,7 +181,9 @@ class Progress:
     @_harmless
     def note(self, text: str) -> None:
         """Shows a note to the person watching."""
-        if self._state:
+        if self._display is None and not isinstance(self.failure, OSError | None):
+            print(said(Text("note: {}", text)), file=sys.stderr)
+        elif self._state:
             self._state.note(text)
         elif self._display is not None:
             self._display.write([Said("note", text)])
@@ -213,18 +217,30 @@ class Progress:
                 self._over.wait(KEEP_EVERY)
             write_live(directory, self._snapshot, ended=True)
         except Exception as error:
-            self.failure = self.failure or error
+            self._give_up(error)
 
     def _show(self, display: Display, state: ProgressState) -> None:
         try:
-            try:
+            display.draw(state.take_lines(), self._snapshot)
+            while not self._over.wait(display.interval):
                 display.draw(state.take_lines(), self._snapshot)
-                while not self._over.wait(display.interval):
-                    display.draw(state.take_lines(), self._snapshot)
-            finally:
+            if self.failure is None:
                 display.close(state.take_lines(), self._snapshot)
+            else:
+                display.has_read()
         except Exception as error:
-            self.failure = self.failure or error
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Ends the display with the reason: what it would show from now on is not true."""
+        if self.failure is not None:
+            return
+        self.failure, display, self._display = error, self._display, None
+        why = Text("the progress display has failed ({}: {}); the run goes on", type(error).__name__, error)
+        with contextlib.suppress(Exception):  # there may be nobody left to read it
+            if display is not None:
+                display.has_read()
+                display.write([Said("note", why)])
 
 
 # -- terminals --

@@ -201,14 +201,16 @@ class Tally:
     def _category(self, key: Group, group: _Group) -> CategoryDone:
         category, edit_model, judge = key
         scores = group.scores.values()
+        name = [said(short_category(category), self._language)] if category else []
         return CategoryDone(
-            label=" · ".join([said(short_category(category), self._language), *self._models(edit_model, judge)]),
+            label=" · ".join([*name, *self._models(edit_model, judge)]),
             scored=len(scores),
             total=group.total,
             mean=group.sum.total / len(group.sum.of_samples) if scores else None,
             low=min(scores, default=None),
             high=max(scores, default=None),
             scale=self._scoring[judge].scale,
+            nameless=not category,
         )
 
     def _models(self, edit_model: str, judge: str) -> Iterator[str]:

@@ -102,6 +102,8 @@ class CategoryDone:
     low: float | None
     high: float | None
     scale: Scale
+    nameless: bool = False
+    """True of samples without a category."""
 
 
 Line = Assignment | Said | Judged | CategoryDone
