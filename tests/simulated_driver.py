@@ -21,8 +21,11 @@ class Fate(NamedTuple):
     seconds: float
     end: str = "done"
     reason: str = ""
+    """Of one that is done: the event by which it shows every ten seconds that it moves."""
     kind: str = "exception"
     """What kind of failure, as `workers.failures` has them."""
+    free: int = 0
+    """Bytes that the device then has."""
 
 
 @dataclass(slots=True)
@@ -88,9 +91,11 @@ class SimulatedDriver:
                     "about": {},
                     "memory": {},
                 }
+                self._signs(fate, worker)
                 self._later(fate.seconds, worker, loaded)
             elif fate.end == "failed":
                 broken = {"event": "broken", "error": fate.reason, "trace": "", "kind": fate.kind}
+                broken["memory"] = {"device_free": fate.free}
                 self._later(fate.seconds, worker, broken)
                 self._later(fate.seconds, worker, {"event": "died", "reason": fate.reason})
             elif fate.end == "dies":
@@ -113,12 +118,17 @@ class SimulatedDriver:
             if fate.end == "done":
                 results = message.get("results", ())
                 done = {"event": "done", "task": task, "results": results, "seconds": fate.seconds}
+                self._signs(fate, number)
                 self._later(fate.seconds, number, done)
             elif fate.end == "failed":
                 failed = {"event": "failed", "task": task, "error": fate.reason, "kind": fate.kind, "trace": ""}
                 self._later(fate.seconds, number, failed)
             elif fate.end == "dies":
                 self._later(fate.seconds, number, {"event": "died", "reason": fate.reason})
+
+    def _signs(self, fate: Fate, worker: int) -> None:
+        for second in range(10, int(fate.seconds) if fate.reason else 0, 10):
+            self._later(second, worker, {"event": fate.reason, "step": second, "steps": 0})
 
     def _later(self, seconds: float, worker: int, message: Message) -> None:
         if not seconds:

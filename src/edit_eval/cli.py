@@ -181,9 +181,6 @@ def plan(
     *,
     gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs; with --nodes, N on each.")] = None,
     nodes: Annotated[int | None, typer.Option(metavar="N", help="Simulate N machines, and compare with fewer.")] = None,
-    shared_disk: Annotated[
-        bool, typer.Option("--shared-disk", help="With --nodes: all machines read weights from one disk.")
-    ] = False,
     price: Annotated[
         float | None, typer.Option(metavar="P", help="With --nodes: price of a GPU-hour, to show the cost.")
     ] = None,
@@ -209,7 +206,6 @@ def plan(
         samples=samples,
         from_run=from_,
         nodes=nodes,
-        shared_disk=shared_disk,
         price=price,
         margin=margin,
         **options,

@@ -98,7 +98,7 @@ def carry_out(
     experiment = place.experiment or experiment
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
-        session.refuse_what_cannot_load(place.expected(experiment, again))
+        session.refuse_what_cannot_load(place.expected(experiment, again), tell)
         with place.begun(part and replace(part, experiment=experiment.fingerprint)) as directory:
             folder = directory.path
             tell(*place.notes(directory, experiment))

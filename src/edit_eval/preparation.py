@@ -58,7 +58,6 @@ def plan(
     samples: int | None = None,
     from_run: Path | Results | None = None,
     nodes: int | None = None,
-    shared_disk: bool = False,
     price: float | None = None,
     margin: float | None = None,
     **options: Unpack[LoadingOptions],
@@ -67,16 +66,14 @@ def plan(
 
     Assumes `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, if given; with `samples` the
     benchmark's file may be missing. With `nodes` machines of `gpus` GPUs each, fewer machines are compared as well:
-    which take the least time, and which the fewest GPU-hours (at a `price` each). With a `shared_disk` they take turns
-    to load. With a `margin` in points its notes say how many images a gate with that margin takes.
+    which take the least time, and which the fewest GPU-hours (at a `price` each). With a
+    `margin` in points its notes say how many images a gate with that margin takes.
     """
-    if nodes is None and (shared_disk or price is not None):
-        raise ConfigurationError(
-            Text("{}: of how many machines? Give `--nodes`", "--shared-disk" if shared_disk else "--price")
-        )
+    if nodes is None and price is not None:
+        raise ConfigurationError(Text("--price: of how many machines? Give `--nodes`"))
     if nodes is not None and gpus is None:
         raise ConfigurationError(Text("--nodes {}: of how many GPUs each? Give `--gpus`", nodes))
-    cluster = None if nodes is None else Cluster(nodes, gpus or 0, shared_disk, price)
+    cluster = None if nodes is None else Cluster(nodes, gpus or 0, price)
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     seen = from_run if from_run is None or isinstance(from_run, Results) else Run(from_run).results
     path, notes = configuration.benchmark.parameters.get("data_path", ""), list[Text]()

@@ -7,7 +7,7 @@ environments import this file.
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -18,6 +18,9 @@ from edit_eval.text import Text
 
 Language = Literal["en", "zh"]
 """Language of instructions, of questions to judges, and of texts for people."""
+OnStep = Callable[[int, int], None]
+"""`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`, or each token of an answer, for
+progress and as a sign of life."""
 LANGUAGES: tuple[str, ...] = get_args(Language)
 
 

@@ -12,6 +12,9 @@ from benchmarks.authors_files import Authors
 from benchmarks.five_dimension_files import picture
 from edit_eval import evaluate
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
+from edit_eval.edit_models.contract import SampleNames
+from edit_eval.edit_models.edit_of_pair import EditOfPair
+from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.table import markdown_sheet
 from faults.faulty_runs import Ears
@@ -83,6 +86,21 @@ def test_pairs_of_mmrb2_and_judges_beside_the_choice_with_the_level_of_a_constan
     (row,) = (line for line in said.splitlines() if line.startswith("| arena | two edits"))
     assert "75%" in row
     assert "66.7%" in row
+
+
+def test_a_side_of_each_pair_is_found_by_the_pairs_id_in_any_order(tmp_path: Path) -> None:
+    made = laid_out(tmp_path)
+    parameters = EditOfPair.Parameters("mmrb2", str(made.folder), "A")
+    ids = [f"p{number}" for number in range(6)]
+    there = EditOfPair.finished(parameters, SampleNames(ids))
+    assert len(there.files) == 6
+    assert EditOfPair.finished(parameters, SampleNames(ids[::-1])).files == there.files
+    some = EditOfPair.finished(parameters, SampleNames(["p1", "P2", "p7"]))
+    assert some.files == {"p1": there.files["p1"]}
+    assert "did you mean row 3 (p2)?" in some.lacking["P2"]
+    assert len(some.left) == 5
+    with pytest.raises(ConfigurationError, match="no edit of sample 'x' in side A of"):
+        EditOfPair.finished(parameters, SampleNames(["x"]))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import yaml
 
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.execution import session as module
 from edit_eval.execution.advice.planning import ImaginedMachine
 from edit_eval.execution.session import Session, seen_before
 from edit_eval.experiment import Experiment, load_samples
@@ -101,6 +102,32 @@ def test_a_device_does_one_thing_at_a_time(watched: tuple[Run, Clock]) -> None:
 
 
 # -- another machine --
+
+
+def test_memory_that_others_hold_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load_configuration(configuration(tmp_path, edit={"device_ids": "auto"}, judge={"device_ids": "auto"}))
+    session = Session(
+        loaded,
+        AnsweringDriver({}, load=lambda *_: 30.0, task=lambda *_: Fate(10.0), machine=ImaginedMachine(1, 80 << 30)),
+    )
+    refusals: list[Exception | None] = [Stopped("only 9.0 GiB free"), Stopped("only 30.0 GiB free"), None]
+    waits: list[float] = []
+
+    def refuse(context: object) -> None:
+        if error := refusals.pop(0):
+            raise error
+
+    monkeypatch.setattr(module, "refuse", refuse)
+    monkeypatch.setattr(module.time, "sleep", waits.append)
+    told: list[str] = []
+    matrix = Matrix(Experiment.of(loaded, load_samples(loaded)))
+    session.refuse_what_cannot_load(matrix, told.append)
+    assert told == ["only 9.0 GiB free; looking again in 5 s", "only 30.0 GiB free; looking again in 15 s"]
+    assert (waits, refusals) == ([5.0, 15.0], [])
+    refusals += [Stopped("only 9.0 GiB free")] * 4
+    with pytest.raises(Stopped, match=r"only 9\.0 GiB free"):
+        session.refuse_what_cannot_load(matrix)
+    assert waits[2:] == [5.0, 15.0, 40.0]
 
 
 def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) -> None:

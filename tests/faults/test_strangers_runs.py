@@ -11,9 +11,12 @@ import os
 import re
 import resource
 import shutil
+import struct
 import sys
 import tempfile
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,11 +31,17 @@ from edit_eval import evaluate
 from edit_eval.config import components
 from edit_eval.config.components import Registered
 from edit_eval.errors import EditEvalError, RunDirectoryError
+from edit_eval.experiment import MOST_COLUMNS
+from edit_eval.plugins.push.sending import push
+from edit_eval.plugins.reanalysis.files import reanalyse
 from edit_eval.plugins.serve.scoring import table_of
 from edit_eval.plugins.viewer.runs import Runs
-from edit_eval.reporting.page.files import draw, export
+from edit_eval.records import Results
+from edit_eval.reporting.page import page
+from edit_eval.reporting.page.files import draw, export, ids_in
 from edit_eval.reporting.status import sample_document, status_document
 from edit_eval.run import Run, analyse, compare
+from edit_eval.statistics.summary import Summary
 from edit_eval.store.journal import seal
 
 CONFIGURATION = {
@@ -95,6 +104,22 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return evaluate(CONFIGURATION, run_dir=tmp_path_factory.mktemp("strangers") / "run").path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """Charts take nine tenths of a page's time: those of equal results are drawn once."""
+    draw_charts, drawn = page.charts, dict[str, Any]()
+
+    def charts(results: Results, summary: Summary, language: str) -> Any:
+        told = repr((results, summary)).replace(results.directory, "")
+        if told not in drawn:
+            drawn[told] = draw_charts(results, summary, language)
+        return drawn[told]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(page, "charts", charts)
+        yield
+
+
 @pytest.fixture
 def handed(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy that came with a folder beside it, in a process in which the user has named nothing."""
@@ -126,6 +151,7 @@ READERS: dict[str, Callable[[Run, Path], object]] = {
     "status SAMPLE": lambda run, to: sample_document(run.results, run.results.samples[0].id),
     "report": lambda run, to: draw(run.results, run.summary, to / "drawn", language="en"),
     "export": lambda run, to: export(run.results, run.summary, to / "sent.zip", language="en", side=64),
+    "push": lambda run, to: push(run, "me/it", sources=True, dry_run=True),
     "compare": lambda run, to: compare(run).document,
     "means": lambda run, to: run.means(),
     "notebook": lambda run, to: run._repr_html_(),
@@ -275,7 +301,7 @@ def _pipe(run: Path) -> None:
 
 def _many_models(run: Path) -> None:
     def change(plain: Any) -> None:
-        plain["edit_models"] = [{**plain["edit_models"][0], "name": f"m{n}"} for n in range(100_000)]
+        plain["edit_models"] = [{**plain["edit_models"][0], "name": f"m{n}"} for n in range(2 * MOST_COLUMNS)]
 
     resolved(run, change)
 
@@ -297,6 +323,30 @@ def derived(**fields: Any) -> Callable[[Path], None]:
         (run / "derived.jsonl").write_bytes(b"".join(map(seal, [head, {**row, **fields}])))
 
     return craft
+
+
+def _ids_lead_outside(run: Path) -> None:
+    places = {"samples": "id", "edits": "sample_id", "replies": "sample"}
+    for name, key in places.items():
+        journal(run, name, lambda record, key=key: record.update({key: f"../../../secret/{record[key]}"}))
+
+
+def linked(place: str) -> Callable[[Path], None]:
+    """A file or folder of the run is a link to the user's."""
+
+    def craft(run: Path) -> None:
+        (run / place).parent.mkdir(exist_ok=True)
+        (run / place).symlink_to(run.parents[1] / "secret" / ("secret.png" if Path(place).suffix else ""))
+
+    return craft
+
+
+def _bomb(run: Path) -> None:
+    chunks = [struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0), zlib.compress(b"\0" * 1_000_000), b""]
+    named = zip((b"IHDR", b"IDAT", b"IEND"), chunks, strict=True)
+    packed = [struct.pack(">I", len(c)) + n + c + struct.pack(">I", zlib.crc32(n + c)) for n, c in named]
+    for picture in (run / "images").rglob("*.png"):
+        picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(packed))
 
 
 KERAS = "CVE-2025-1550: Keras imports any module that a model's config.json names"
@@ -347,7 +397,7 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None]]] = {
         number(repeats=1000, edit_seeds=1000, readings=1000),
     ),
     "fewer than none": ("CWE-839", number(repeats=-5)),
-    "a hundred thousand edit models": ("CWE-770", _many_models),
+    "thousands of edit models": ("CWE-770", _many_models),
     "two samples of one id": ("CWE-694: one identifier for two", _twice),
     "two judges of one name": ("CWE-694", _named_alike("judges")),
     "two edit models of one name": ("CWE-694", _named_alike("edit_models")),
@@ -379,6 +429,10 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None]]] = {
         "CVE-2023-51449: Gradio, /proc by a path",
         line("edits", image="/proc/self/environ"),
     ),
+    "ids that lead outside": ("CVE-2018-1002200, Zip Slip: names in what is packed", _ids_lead_outside),
+    "a passport that is a link": ("CVE-2019-11246: kubectl cp, links of a tar", linked("passports/j.json")),
+    "passports in a folder that is a link": ("CVE-2021-32803: node-tar", linked("passports")),
+    "pictures of billions of pixels": ("CVE-2014-9601: Pillow, decompression bombs", _bomb),
     "a link": ("CVE-2007-4559: tarfile, a link that leads outside", _link),
     "a pipe": ("CWE-67; open() of a pipe waits for ever", _pipe),
     "a score that was derived off its scale": ("CWE-345", derived(scores={"score": 1e300})),
@@ -465,3 +519,132 @@ def test_a_run_that_is_handed_over_lends_nothing_from_outside(handed: Path, base
 def test_the_configuration_of_a_run_is_written_without_aliases(base: Path) -> None:
     text = (base / "config" / "0001.yaml").read_text()
     assert not [token for token in yaml.scan(text) if isinstance(token, yaml.AliasToken)]
+
+
+# -- results of others --
+
+
+def workbook(sheet: bytes, *more: str) -> Callable[[Path], None]:
+    """A workbook with this sheet, and with files of such names beside it."""
+
+    def craft(folder: Path) -> None:
+        with zipfile.ZipFile(folder / "m_judge.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("xl/worksheets/sheet1.xml", sheet)
+            for name in more:
+                packed.writestr(name, "x")
+
+    return craft
+
+
+def _liar(folder: Path) -> None:
+    workbook(b"<a>" + b"<c/>" * 15_000_000 + b"</a>")(folder)
+    file = folder / "m_judge.xlsx"
+    data = bytearray(file.read_bytes())
+    for mark, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):  # its unpacked size
+        data[data.index(mark) + place : data.index(mark) + place + 4] = (100).to_bytes(4, "little")
+    file.write_bytes(data)
+
+
+def _claims_rows(folder: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    (folder / "processed_dataset").mkdir()
+    nothing = pyarrow.Array.from_buffers(pyarrow.null(), 1 << 30, [None])
+    table = pyarrow.table({"m_accuracy": nothing, "m_editing_accuracy": nothing})
+    with pyarrow.ipc.new_stream(folder / "processed_dataset" / "a.arrow", table.schema) as stream:
+        stream.write_table(table)
+
+
+def result(name: str, data: bytes) -> Callable[[Path], None]:
+    """A file of results."""
+
+    def craft(folder: Path) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+    return craft
+
+
+def link_to_secret(name: str) -> Callable[[Path], None]:
+    """A file, or a folder, of results is a link to the user's."""
+
+    def craft(folder: Path) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(folder.parent / "secret" / ("secret.png" if Path(name).suffix else ""))
+
+    return craft
+
+
+def _pipe_of_results(folder: Path) -> None:
+    os.mkfifo(folder / "m_background_change_gpt_score.csv")
+
+
+LAUGHS = b"<!DOCTYPE a [<!ENTITY a 'ha'>" + b"".join(
+    b"<!ENTITY %c '%s'>" % (97 + n, b"&%c;" % (96 + n) * 10) for n in range(1, 12)
+)
+RESULTS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "a workbook of many gigabytes": (
+        "D. Fifield, A better zip bomb (WOOT 2019)",
+        workbook(b"<a>" + b"<c/>" * 15_000_000 + b"</a>"),
+    ),
+    "a workbook that lies about its size": ("CVE-2019-9674: Python, zipfile", _liar),
+    "entities of entities": ("CVE-2003-1564: libxml2, billion laughs", workbook(LAUGHS + b"]><a>&l;</a>")),
+    "an entity of a file": (
+        "CVE-2013-1665: XML external entities",
+        workbook(b"<!DOCTYPE a [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><a>&a;</a>"),
+    ),
+    "names that lead outside a zip": ("CVE-2018-1002200, Zip Slip", workbook(b"<a/>", "../../x", "/etc/x", "..\\x")),
+    "no zip": ("CWE-703", result("m_judge.xlsx", b"PK\3\4" + b"\0" * 99)),
+    "a table that is a link": ("CVE-2007-4559: tarfile", link_to_secret("m_background_change_gpt_score.csv")),
+    "a folder that is a link": ("CVE-2021-32803: node-tar", link_to_secret("reviews")),
+    "a table that is a pipe": ("CWE-67; open() of a pipe waits for ever", _pipe_of_results),
+    "rows that take no bytes": ("CWE-789: allocation by a number of the file; Arrow, null arrays", _claims_rows),
+    "brackets in brackets": ("json/scanner.py raises RecursionError", result("result.json", b"[" * 300_000)),
+    "a number of a million digits": (
+        "CVE-2020-10735",
+        result("a/samples_x.jsonl", b'{"doc_id": ' + b"9" * 1_000_000 + b"}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_of_others_open_nothing_else_and_end(name: str, handed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    RESULTS[name][1](folder)
+    with watched() as seen, pytest.raises(EditEvalError) as refused:
+        reanalyse([folder])
+    assert len(str(refused.value)) < 600
+    assert not [path for path in seen.opened if path.startswith((str(tmp_path / "secret"), "/etc/passwd"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sample_id\n../../secret/secret.png\n", "is not a sample of"),
+        ("sample_id\n/etc/passwd\n", "is not a sample of"),
+        ("sample_id\n", "no sample was named"),
+        ("\0", "does not name the column"),
+    ],
+)
+def test_ids_of_a_file_open_nothing(text: str, words: str, handed: Path, tmp_path: Path) -> None:
+    (tmp_path / "ids.csv").write_text(text)
+    made = Run(handed)
+    with watched() as seen, pytest.raises(EditEvalError, match=words):
+        export(
+            *(made.results, made.summary, tmp_path / "x.zip"),
+            **{"language": "en", "side": 64, "samples": ids_in(tmp_path / "ids.csv")},
+        )
+    assert not [path for path in seen.opened if path.startswith((str(tmp_path / "secret"), "/etc/passwd"))]
+    assert not (tmp_path / "x.zip").exists()
+
+
+def test_samples_whose_ids_lead_outside_are_sent_under_names_of_ours(handed: Path, tmp_path: Path) -> None:
+    _ids_lead_outside(handed)
+    made = Run(handed)
+    ids = [made.results.samples[0].id]
+    with watched() as seen:
+        export(made.results, made.summary, tmp_path / "x.zip", language="en", side=64, samples=ids)
+    assert ids[0].startswith("../../../secret")
+    assert not [path for path in seen.opened if path.startswith(str(tmp_path / "secret"))]
+    with zipfile.ZipFile(tmp_path / "x.zip") as packed:
+        assert not [name for name in packed.namelist() if ".." in name or name.startswith("/")]

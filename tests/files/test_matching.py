@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.files.matching import match, names_of_path, near
+from edit_eval.statistics.people import named_as_here
+from edit_eval.statistics.votes import Rating
 
 ENDINGS = (".png", ".jpg")
 PATHS = st.lists(
@@ -99,3 +102,24 @@ def test_two_that_claim_one_are_named() -> None:
 )
 def test_what_may_be_meant(name: str, there: list[str], meant: str) -> None:
     assert near(name, there) == meant
+
+
+NAMES = st.lists(st.sampled_from(["cat", "Cat", "c\u00e1t", "007", "7", "x/cat"]), unique=True, max_size=6)
+
+
+@given(NAMES, NAMES, st.booleans(), st.randoms(use_true_random=False))
+def test_people_are_understood_in_any_order_and_however_their_letters_are_composed(
+    ours: list[str], theirs: list[str], decomposed: bool, pick: random.Random
+) -> None:
+    ratings = [Rating(name, "é", float(place)) for place, name in enumerate(theirs)]
+    expected = [rating for rating in ratings if rating.sample_id in ours]
+    written = [
+        replace(rating, sample_id=unicodedata.normalize("NFD", rating.sample_id), edit_model="e\u0301")
+        if decomposed
+        else rating
+        for rating in ratings
+    ]
+    found, left = named_as_here(pick.sample(written, len(written)), pick.sample(ours, len(ours)), ["é"])
+    assert sorted((rating for rating in found if rating.sample_id in ours), key=lambda of: of.score) == expected
+    assert {rating.edit_model for rating in found} <= {"é"}
+    assert bool(left) == (len(expected) < len(ratings))

@@ -69,9 +69,11 @@ def same(answers: Sequence[str | Reply], others: Sequence[str | Reply]) -> bool:
 class TestForms:
     @pytest.mark.parametrize("form", ["score", "reason_then_score"])
     def test_scores(self, judge: TransformersJudge, form: str) -> None:
-        asked = requests(form)
-        answers = judge.judge(asked)
+        asked, steps = requests(form), []
+        answers = judge.judge(asked, on_step=lambda token, most: steps.append(token))
         assert answers == [judge.judge([single])[0] for single in asked]
+        assert steps == list(range(1, len(steps) + 1)), "each token is a sign of life"
+        assert steps
         assert all(read_answer(str(answer), form).status in (Status.OK, Status.OUT_OF_RANGE) for answer in answers)
 
     @pytest.mark.parametrize("form", ["json", "labels"])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty, Queue
 from types import SimpleNamespace
 
 import pytest
@@ -62,6 +65,39 @@ def test_a_batch_without_memory_is_halved_until_it_fits_and_says_so(
     done = judged(judge, *(request(source, path, user=f"there is room for: {room}") for path in edits))
     assert [r.get("halved_to") for r in done["results"]] == (sizes or [None] * 5)
     assert [r["text"] for r in done["results"]] == [f"{n} with {i} of painter" for i, n in enumerate(sizes or [5] * 5)]
+
+
+def test_a_judge_tells_its_steps(source: Path, edits: list[Path], tmp_path: Path) -> None:
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:TellingJudge")
+        worker.judge(1, request(source, edits[0]))
+        steps = [worker.hear("step")["step"] for _ in range(2)]
+        assert steps == [1, 3], "those between come too soon after each other"
+        assert worker.hear("done")["results"][0]["text"]
+
+
+def test_a_download_that_moves_is_a_sign_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LOOK_AT_DOWNLOADS_EVERY", 0.01)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    file = tmp_path / "models--of--somebody" / "blobs" / "0123.incomplete"
+    file.parent.mkdir(parents=True)
+    worker, said = process.Worker(process.NO_PIPE, process.NO_PIPE), Queue[Message]()
+    monkeypatch.setattr(worker, "send", lambda **message: said.put(message))
+    looking = threading.Thread(target=worker._tell_of_downloads)
+    looking.start()
+    try:
+        while said.empty():
+            with file.open("ab") as coming:
+                coming.write(b"x")
+        assert said.get() == {"event": "moving"}
+        time.sleep(0.1)
+        while not said.empty():
+            said.get()
+        with pytest.raises(Empty):
+            said.get(timeout=0.2)
+    finally:
+        worker._is_loaded.set()
+        looking.join()
 
 
 @pytest.fixture(scope="module")

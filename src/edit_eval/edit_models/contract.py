@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
+from edit_eval.records import OnStep as OnStep
+
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-OnStep = Callable[[int, int], None]
-"""`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`, for progress and as a sign of life."""
 
 
 class Submitted(TypedDict):

@@ -27,7 +27,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, ClassVar
@@ -195,7 +195,8 @@ class ServerEnvironment:
     log: str = ""
     """File for its output; empty: none."""
     seconds: float = 3600.0
-    """How long it may take to be ready."""
+    """How long it may take to be ready, but for the time in which `moves` changes: while weights come in."""
+    moves: Callable[[], object] = field(default=dict, repr=False)
 
 
 def is_handed(name: str) -> bool:
@@ -347,8 +348,10 @@ class Server:
     def _wait(self, deadline: float) -> None:
         """Waits until it is ready. Raises `LoadError`, and `_Taken` if another process has its port."""
         assert self._process is not None
-        missing = ""
+        missing, before = "", self._environment.moves()
         while True:
+            if (now := self._environment.moves()) != before:  # a download that moves does not count
+                before, deadline = now, max(deadline, time.monotonic() + self._environment.seconds)
             foreign = strangers_at(self.port, self._process.pid, self._mark)
             if why := self.ended():
                 raise _Taken if foreign or _TAKEN.search(self._tail()) else LoadError(why)

@@ -7,7 +7,8 @@ import os
 import platform
 import shlex
 import signal
-from collections.abc import Container, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import metadata
@@ -18,12 +19,12 @@ from edit_eval.config.components import named
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
-from edit_eval.execution.advice.checks import Context, refuse, short_limits
+from edit_eval.execution.advice.checks import Context, refuse, short_limits, silent_judges
 from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.advice.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
-from edit_eval.execution.engine.engine import Engine
+from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.purse import Purse
@@ -147,14 +148,23 @@ class Session:
         """
         return lay_out(self.configuration, self._driver.machine())
 
-    def refuse_what_cannot_load(self, matrix: Matrix) -> None:
-        """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
+    def refuse_what_cannot_load(self, matrix: Matrix, tell: Callable[[str], Any] = lambda note: None) -> None:
+        """Raises `ConfigurationError` if a model with work left could not even be loaded here.
+
+        While others hold the memory, or what has ended still frees it, waits a minute before `Stopped`.
+        """
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
         pending = filter(matrix.is_pending, matrix.open_judgements())
         busy |= {f"judge:{matrix.judges[matrix.cells.parts(number)[1]].name}" for number in pending}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
+            for wait in LOAD_AGAIN:
+                try:
+                    return refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
+                except Stopped as held:
+                    tell(Text("{}; looking again in {:g} s", held, wait))
+                    time.sleep(wait)
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
 
     def refuse_judges(self, *, together: bool) -> None:
@@ -257,6 +267,9 @@ class Session:
             spectator.note(Text("pilot: {}{}", said, soon))
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(Text("pilot: {}", sentence))
+            took = {name: size * (estimates.unit[f"judge:{name}"].value or 0.0) for name, size in sizes.items()}
+            for finding in silent_judges(Context(self.configuration, machine, seconds=took)):
+                spectator.note(Text("pilot: {}", finding.line))
 
         def end(why: str) -> None:
             engine.begin_nothing_more(why)

@@ -99,6 +99,9 @@ class Judge(Protocol):
     `judge(requests, inputs=...)`. The answers must not depend on it: `judge` is called with `requests` alone for a part
     of a batch that did not fit into memory, and if `make_inputs` raised.
 
+    A class that takes `judge(requests, on_step=...)` tells it how far it is, as an edit model does (`on_step(tokens,
+    most)`): a judge that is silent for longer than `timeout` is taken for hung.
+
     A judge is told and shown what is in the key of its replies, and nothing else, since equal questions are asked once.
     A class that wants more says so: `reads = ("instruction",)`, of the names in `READABLE`.
 

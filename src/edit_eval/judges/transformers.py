@@ -36,6 +36,7 @@ from edit_eval.judges.generation import (
     seed_of,
     stop_at_score,
     switch_in,
+    telling,
 )
 from edit_eval.judges.judge_table import FAMILIES, Family, card_of, family_of_type, published
 from edit_eval.judges.processing import judge_processor, keep_levels, numbers_of_levels, patches, pixels, special_tokens
@@ -58,7 +59,7 @@ from edit_eval.pretrained.loading import (
     without_cudnn,
 )
 from edit_eval.pretrained.processors import image_backend
-from edit_eval.records import Reply, Status
+from edit_eval.records import OnStep, Reply, Status
 
 TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
 TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
@@ -274,12 +275,14 @@ class TransformersJudge:
         with self._encoding:
             return self._processor(text=texts, images=pictures if any(pictures) else None, **keywords)
 
-    def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str | Reply]:
+    def judge(
+        self, requests: Sequence[JudgeRequest], inputs: Any = None, on_step: OnStep = lambda step, steps: None
+    ) -> list[str | Reply]:
         """Answers a batch; each answer equals that to its request alone, up to the dtype's rounding.
 
         One ended by a limit is a `Reply` that says so; one to a request for probabilities has them as its values.
 
-        `inputs` is the result of `make_inputs` for these requests, if it was called.
+        `inputs` is the result of `make_inputs` for these requests, if it was called; `on_step` is told each token.
         """
         import torch
 
@@ -289,13 +292,13 @@ class TransformersJudge:
             return []
         weighed = [request.form == PROBABILITIES for request in requests]
         if any(weighed) and not all(weighed):  # a batch has one question, and so one form; other callers may mix them
-            return [answer for request in requests for answer in self.judge([request])]
+            return [answer for request in requests for answer in self.judge([request], on_step=on_step)]
         inputs = self.make_inputs(requests) if inputs is None else inputs
         inputs = copy.copy(inputs).to(self._device)  # the given inputs stay unchanged, for a second attempt
         with torch.inference_mode():
             if self._numbers is not None and "pixel_values" in inputs:
                 inputs["pixel_values"] = patches(inputs, self._processor.image_processor, self._numbers)
-            return self._weigh(requests, inputs) if all(weighed) else self._write(requests, inputs)
+            return self._weigh(requests, inputs) if all(weighed) else self._write(requests, inputs, on_step)
 
     def about(self) -> dict[str, str]:
         """Returns versions, the model's class, kernels, the weights' commit, how pictures are scaled, thinking."""
@@ -303,7 +306,7 @@ class TransformersJudge:
 
     # -- answers --
 
-    def _write(self, requests: Sequence[JudgeRequest], inputs: Any) -> list[str | Reply]:
+    def _write(self, requests: Sequence[JudgeRequest], inputs: Any, on_step: OnStep) -> list[str | Reply]:
         """Answers in words."""
         from transformers import StoppingCriteriaList
 
@@ -315,11 +318,12 @@ class TransformersJudge:
         bare = all(request.form == "score" for request in requests)  # reasons may follow a number that is no verdict
         at_score = bare and self.parameters.stop_at_score
         if not self._thinks:
-            stops = StoppingCriteriaList([stop_at_score(tokenizer, start)] if at_score else [])
+            stops = StoppingCriteriaList([telling(on_step, start, limit)])
+            stops += [stop_at_score(tokenizer, start)] if at_score else []
             answered = self._model.generate(**inputs, max_new_tokens=limit, stopping_criteria=stops, **call)
             return [self._decoded(row, at_score) for row in answered[:, start:].tolist()]
         budget = budgets(progress, start, limit, at_score)
-        stops = StoppingCriteriaList([budget])
+        stops = StoppingCriteriaList([telling(on_step, start, thinking_tokens + limit), budget])
         answered = self._model.generate(
             **inputs, max_new_tokens=thinking_tokens + limit, stopping_criteria=stops, **call
         )

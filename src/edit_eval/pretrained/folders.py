@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -208,6 +209,15 @@ def hub_cache(environment: Mapping[str, str]) -> Path:
         Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
     )
     return Path(home).expanduser() / "hub"
+
+
+def incoming(environment: Mapping[str, str]) -> dict[str, int]:
+    """Returns the files that the Hub's library has begun to download, and how many bytes each has."""
+    sizes = {}
+    for file in hub_cache(environment).glob("*/blobs/*.incomplete"):
+        with contextlib.suppress(OSError):  # it is whole by now
+            sizes[str(file)] = file.stat().st_size
+    return sizes
 
 
 def cached_folder(name: str, revision: str | None, environment: Mapping[str, str]) -> Path | None:

@@ -238,7 +238,12 @@ def _explanation(comparison: Comparison, letters: Mapping[str, str]) -> Iterator
                 yield Line(Text("{}: unlike the others, and they widen the interval: {}.", name, samples), "problem")
             else:
                 loser = letters[outliers.loser]
-                yield Line(Text("{}: a few large losses of {} decide: see {}.", name, loser, samples), "problem")
+                yield Line(
+                    Text(
+                        "{}: a few large losses of {} widen the interval, and may decide: see {}.", name, loser, samples
+                    ),
+                    "problem",
+                )
     if any(pair.outcome.holds is False for pair in pairs):
         yield Line(Text("Missing scores could reverse this: see `Worst to best`."), "problem", "* ")
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.protocols.certificates import is_certified, said
-from edit_eval.records import NO_EDIT, Status
+from edit_eval.records import NO_EDIT, Ending
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
@@ -110,7 +110,7 @@ def coverage_words(summary: Summary) -> list[Text]:
         if 0 < lost < missing.get(status.value, 0):  # several judges or repeats lack the same edit
             tried = sum(of.total for of in summary.edits)
             what = Text("{} of {} edits failed", lost, tried)
-            if status is Status.EDIT_REFUSED:
+            if status.ending is Ending.DECLINED:
                 what = Text("{} of {} edits were refused", lost, tried)
             words.append(Text("{}, so {} of {} scores are missing.", what, missing.pop(status.value), coverage.total))
     if missing:

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from edit_eval.errors import ModelError, RequestError
 from edit_eval.judges.contract import AnswerForm
 from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
+from edit_eval.pretrained.folders import incoming
 from edit_eval.privacy import secrets_of
 from edit_eval.records import Reply, Status
 from edit_eval.workers.failures import kind_of, lacking, one_line
@@ -46,7 +47,7 @@ from edit_eval.workers.model_class import find_class, make_parameters, refuse_ch
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 
 if TYPE_CHECKING:
-    from edit_eval.edit_models.contract import EditRequest, Submitted
+    from edit_eval.edit_models.contract import EditRequest, OnStep, Submitted
 
 
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -183,6 +184,7 @@ def _number(name: str, value: object) -> float:
 
 NO_PIPE = -1
 _RESIDENT = re.compile(rb"^Vm(RSS|HWM):\s*(\d+) kB$", re.M)
+LOOK_AT_DOWNLOADS_EVERY = 5.0  # seconds
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
 
@@ -213,12 +215,13 @@ def memory() -> dict[str, int]:
 
 
 def room() -> dict[str, int]:
-    """Returns the total bytes of its devices, if torch knows; empty after a fault that leaves a device unusable."""
+    """Returns total and free bytes of its devices, if torch knows; empty after a fault that leaves one unusable."""
     try:
         torch = sys.modules["torch"]
         if not torch.cuda.is_initialized():
             return {}
-        return {"device_total": sum(torch.cuda.mem_get_info(i)[1] for i in range(torch.cuda.device_count()))}
+        free, total = map(sum, zip(*map(torch.cuda.mem_get_info, range(torch.cuda.device_count())), strict=True))
+        return {"device_total": total, "device_free": free}
     except Exception:
         return {}
 
@@ -236,6 +239,7 @@ class Worker:
         self._model: Any = None
         self._capacity = 1
         self._forms: list[AnswerForm] = []
+        self._is_loaded = threading.Event()
 
         os.register_at_fork(after_in_child=self._let_go)
 
@@ -249,7 +253,7 @@ class Worker:
 
     def send(self, **message: Any) -> None:
         """Sends the engine a message. Without an engine, ends the process."""
-        if message["event"] not in ("started", "step"):  # frequent, and without text
+        if message["event"] not in ("started", "step", "moving"):  # frequent, and without text
             message = secrets_of(os.environ).hidden_in(message)
         data = encode(message)
         try:
@@ -261,9 +265,11 @@ class Worker:
     def run(self) -> None:
         """Prepares, loads, works, then ends the process."""
         threading.Thread(target=self._read, daemon=True).start()
+        threading.Thread(target=self._tell_of_downloads, daemon=True).start()
         try:
             self._prepare(self._next_order("prepare"))
             self._load(self._next_order("load"))
+            self._is_loaded.set()
         except BaseException as error:
             trace, kind = traceback.format_exc(), kind_of(error)
             figures = {**memory(), **room()} if kind == "out_of_memory" else {}
@@ -337,7 +343,7 @@ class Worker:
         if "server" in taken:
             from edit_eval.endpoints.serving import ServerEnvironment  # no other model waits for its imports
 
-            more["server"] = ServerEnvironment(**self._server)
+            more["server"] = ServerEnvironment(**self._server, moves=partial(incoming, os.environ))
         self._model.load(self._devices, **{name: value for name, value in more.items() if name in taken})
         about: dict[str, object] = getattr(self._model, "about", dict)()
         self._capacity = max(1, int(getattr(self._model, "capacity", 1)))
@@ -348,6 +354,14 @@ class Worker:
             about={"python": sys.version.split()[0], **{str(k): str(v) for k, v in about.items()}},
             memory=memory(),
         )
+
+    def _tell_of_downloads(self) -> None:
+        """Gives a sign of life while files from the Hub come in, for this process or for one that it waits for."""
+        before = incoming(os.environ)
+        while not self._is_loaded.wait(LOOK_AT_DOWNLOADS_EVERY):
+            if (now := incoming(os.environ)) != before:
+                before = now
+                self.send(event="moving")
 
     # -- the three threads --
 
@@ -396,7 +410,8 @@ class Worker:
             try:
                 if isinstance(asked, BaseException):
                     raise asked
-                done = self._edit(task, asked) if task["kind"] == "edit" else self._judge(*asked)
+                on_step = self._step_teller(task["task"])
+                done = self._edit(task, asked, on_step) if task["kind"] == "edit" else self._judge(asked, on_step)
                 if self._out == NO_PIPE:  # a fork of the model's that returned from there, too
                     os._exit(0)
             except BaseException as error:
@@ -428,7 +443,8 @@ class Worker:
         charged: Message = getattr(self._model, "charged", dict)()
         return {"charged": charged} if charged else {}
 
-    def _edit(self, task: Message, request: EditRequest) -> Any:
+    def _step_teller(self, number: int) -> OnStep:
+        """Returns what a model tells its steps to: signs of life, and progress."""
         sent, place = 0.0, (0, 0)
 
         def on_step(step: int, steps: int) -> None:
@@ -437,8 +453,11 @@ class Worker:
             # A repeated step is no sign of life: a thread may report it beside an edit that hangs.
             if at != place and (now - sent >= STEP_MESSAGES_EVERY or step == steps):
                 sent, place = now, at
-                self.send(event="step", task=task["task"], step=at[0], steps=at[1])
+                self.send(event="step", task=number, step=at[0], steps=at[1])
 
+        return on_step
+
+    def _edit(self, task: Message, request: EditRequest, on_step: OnStep) -> Any:
         def on_submitted(submitted: Submitted) -> None:
             self.send(event="submitted", task=task["task"], **submitted)
 
@@ -448,22 +467,25 @@ class Worker:
         made = self._with_room(lambda: self._model.edit(request if looks else with_own_pictures(request), on_step))
         return own_copy(made)  # now: the next edit may reuse the memory while this one is written
 
-    def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:
+    def _judge(self, asked: tuple[list[Any], Any], on_step: OnStep) -> list[Message]:
         """Answers a batch; one that does not fit into memory is halved until it does, which the results say.
 
-        `inputs` was prepared from the whole batch.
+        The inputs beside the batch were prepared from the whole of it.
         """
+        opened, inputs = asked
+        told = {"on_step": on_step} if "on_step" in inspect.signature(self._model.judge).parameters else {}
+        answer = partial(self._model.judge, **told)
         results: list[Message] = [{"damaged": o} if isinstance(o, str) else {} for o in opened]
         places = [i for i, o in enumerate(opened) if not isinstance(o, str)]
         batches = [places] if places else []
         while batches:
             batch = batches.pop(0)
             if inputs is not None and batch == places:
-                judge = partial(self._model.judge, [opened[i] for i in batch], inputs=inputs)
+                judge = partial(answer, [opened[i] for i in batch], inputs=inputs)
             elif getattr(self._model, "only_looks", False):
-                judge = partial(self._model.judge, [opened[i] for i in batch])
-            else:
-                judge = partial(self._judge_copies, [opened[i] for i in batch])
+                judge = partial(answer, [opened[i] for i in batch])
+            else:  # copies, in case it paints on them: another attempt needs the originals
+                judge = partial(lambda some: answer([with_own_pictures(r) for r in some]), [opened[i] for i in batch])
             try:
                 replies = judge() if len(batch) > 1 else self._with_room(judge)
             except BaseException as error:
@@ -488,10 +510,6 @@ class Worker:
                 raise
             _free_memory(error)
         return compute()
-
-    def _judge_copies(self, requests: list[Any]) -> Any:
-        """Has the model judge copies, in case it paints on them: another attempt needs the originals."""
-        return self._model.judge([with_own_pictures(request) for request in requests])
 
     def _write_results(self) -> None:
         while (item := self._finished.get()) is not None:

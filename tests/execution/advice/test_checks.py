@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -225,6 +226,21 @@ class TestModels:
         with pytest.raises(ConfigurationError, match="judge has no safetensors"):
             checks.refuse(context)
 
+    @pytest.mark.parametrize(
+        ("free", "error", "said"),
+        [
+            (23.6, ConfigurationError, r"but only 23\.6 GiB free on cuda:0.*offload"),
+            (9.0, Stopped, r"only 9\.0 GiB free on cuda:0, used by .*70\.0 GiB.*when that is free"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused_before_anything_is_loaded(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, free: float, error: type[Exception], said: str
+    ) -> None:
+        """A GPU that is too small, or one that others hold."""
+        install(monkeypatch, gpu(0, free, 24 if free > 20 else 80, users=[(os.getppid(), 70 * GIB)]))
+        with pytest.raises(error, match=said):
+            checks.refuse(checks.Context(self.big(load), LocalMachine()))
+
 
 class TestEnvironments:
     def foreign(self, load: Load, **where: Any) -> list[Finding]:
@@ -398,6 +414,31 @@ def test_keys_are_known_by_name_and_never_shown(load: Load, tmp_path: Path, monk
     findings = examine(configuration)
     assert [finding.sentence for finding in of(findings, "keys")] == ["Judge: MY_JUDGE_KEY is set"]
     assert "sk-canary" not in json.dumps([finding.as_plain() for finding in findings])
+
+
+@pytest.mark.usefixtures("no_probes")
+@pytest.mark.parametrize(
+    ("takes", "params", "seconds", "said"),
+    [
+        ("requests", {"max_new_tokens": 8192}, {}, "8192 tokens within `timeout: 600` are 14 a second"),
+        ("requests", {"max_new_tokens": 8192, "timeout": 3600}, {}, ""),
+        ("requests, on_step", {"max_new_tokens": 8192}, {}, ""),
+        ("requests", {}, {"Judge": 301.0}, "a batch took 301 s, and its `timeout` is 600"),
+        ("requests", {}, {"Judge": 299.0}, ""),
+    ],
+)
+def test_a_judge_that_tells_no_steps_may_be_taken_for_hung(
+    load: Load, tmp_path: Path, takes: str, params: dict[str, Any], seconds: dict[str, float], said: str
+) -> None:
+    (tmp_path / "silent.py").write_text(
+        "class Judge:\n"
+        "    def __init__(self, parameters): ...\n"
+        "    def load(self, devices): ...\n"
+        f"    def judge(self, {takes}): return []\n"
+    )
+    judge = {"class_path": f"{tmp_path}/silent.py:Judge", "params": {"device_ids": "cpu", **params}}
+    findings = [f.sentence for f in examine(load(reward_model=judge), seconds=seconds) if "tells no steps" in f.advice]
+    assert [said in sentence for sentence in findings] == [True] * bool(said)
 
 
 @pytest.mark.usefixtures("no_probes")

@@ -473,15 +473,12 @@ def test_machines_are_compared_by_time_and_by_what_they_cost(tmp_path: Path) -> 
     assert (document["fastest"], document["sizes"][0]["nodes"]) == (2, 1)
 
 
-def test_loads_are_counted_on_each_machine_or_on_the_disk_that_they_share(tmp_path: Path) -> None:
+def test_loads_are_counted_on_each_machine(tmp_path: Path) -> None:
     configured = settings(tmp_path, {"load_concurrency": 1, "pilot": False, "placement": "swap"})
     many = ["physical"] * 64
-    own_disks = make_plan(configured, many, cluster=Cluster(4, 2))
-    shared = make_plan(configured, many, cluster=Cluster(4, 2, shared_disk=True))
+    four_hosts = make_plan(configured, many, cluster=Cluster(4, 2))
     one_host = make_plan(configured, many, gpus=8)
-    assert shared.combinations[0].prediction.makespan == one_host.combinations[0].prediction.makespan
-    assert own_disks.combinations[0].prediction.makespan < shared.combinations[0].prediction.makespan
-    assert "one disk for all machines: 1 load at once" in shared.notes
+    assert four_hosts.combinations[0].prediction.makespan < one_host.combinations[0].prediction.makespan
 
 
 def test_what_is_no_number_of_machines_is_said(tmp_path: Path) -> None:

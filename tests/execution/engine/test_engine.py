@@ -80,6 +80,13 @@ def test_a_load_that_takes_too_long_is_given_up() -> None:
     assert [(r["replica"].split()[-1], r["reason"]) for r in retired] == [("gpu:0", "not loaded after 50 s")]
 
 
+def test_who_shows_that_it_moves_is_not_hung() -> None:
+    """A download of more than `load_timeout` (50 s), answers of more than `timeout` (20 s)."""
+    case = Case(4, 1, lambda model, message: Fate(90.0, reason="step"), load=lambda *_: Fate(300.0, reason="moving"))
+    assert sorted(case.run().notes.finished) == list(range(4))
+    assert not retired(case)
+
+
 def test_the_same_failure_again_and_again_stops_the_run() -> None:
     case = Case(200, 2, lambda model, message: Fate(1.0, "failed", "RuntimeError: the disk is dead"))
     with pytest.raises(Stopped, match="of the last 50 tasks failed the same way"):
@@ -548,13 +555,18 @@ def test_a_load_that_once_finds_no_memory_is_tried_again(devices: int) -> None:
     assert set(tried.values()) == {2}
 
 
-@pytest.mark.parametrize(("users", "tries"), [([], 2), (["4321 python (70.0 GiB)"], 4)])
-def test_a_load_that_never_finds_memory_says_who_has_it_and_what_would_help(users: list[str], tries: int) -> None:
+@pytest.mark.parametrize(
+    ("users", "frees", "tries"), [([], 0, 2), (["4321 python (70.0 GiB)"], 0, 4), ([], 1 << 30, 4)]
+)
+def test_a_load_that_never_finds_memory_says_who_has_it_and_what_would_help(
+    users: list[str], frees: int, tries: int
+) -> None:
+    """While others hold it, or it is still being freed, it is tried for a minute."""
     tried: Counter[str] = Counter()
 
     def load(model: str, device: str) -> Any:
         tried[device] += 1
-        return Fate(1.0, "failed", "CUDA out of memory", "out_of_memory")
+        return Fate(1.0, "failed", "CUDA out of memory", "out_of_memory", frees * tried[device])
 
     case = Case(3, 2, lambda model, message: Fate(1.0), load=load)
     case.engine._users = lambda devices: users

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -124,6 +125,27 @@ def test_memory_before_loaded_at_the_peak_and_after(
         "after": GIB // 4,
     }
     assert nvml.open == 0, "the library is closed again"
+
+
+@pytest.mark.parametrize(
+    ("later", "strangers"),
+    [
+        ([], ["9000001"]),
+        ([9000002], ["9000001"]),  # our worker, by the number that the driver knows it by
+        ([9000002, 9000003], ["9000001", "9000002", "9000003"]),  # one of the two is not
+        ([os.getppid()], ["9000001", str(os.getppid())]),
+    ],
+)
+def test_a_process_that_a_container_cannot_see_may_be_our_own(
+    monkeypatch: pytest.MonkeyPatch, events: Events, slow: None, later: list[int], strangers: list[str]
+) -> None:
+    nvml = install(monkeypatch, gpu(0, users=[(9000001, GIB)]))
+    worker = replica("cuda:0")
+    with Gauges([worker], events, LocalMachine()) as gauges:
+        gauges(worker, "loading", {})
+        settled(gauges)
+        nvml.gpus[0]["users"] += [(number, 54 * GIB) for number in later]
+        assert [user.split()[0] for user in gauges.users(["cuda:0"])] == strangers
 
 
 def test_the_peak_is_looked_for_once_a_second_as_well(

@@ -74,6 +74,8 @@ from edit_eval.workers.example import example_sample
 
 MOST_NAMED = 20
 """Bad samples that are listed one by one."""
+TOKENS_A_SECOND = 10.0
+"""What a large judge writes in a second at least, on one device."""
 LARGE = 2 * 10**9
 """Bytes; a smaller model may well be meant for the CPU."""
 THOUGHT_NEEDED, THOUGHT_GIVEN = 2048, 8192
@@ -110,6 +112,8 @@ class Context:
     experiment_known: Experiment | None = None
     """The experiment, if the benchmark has been read already."""
     skip_benchmark: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """What a batch takes each judge, as a pilot has shown."""
 
     @cached_property
     def gpus(self) -> Sequence[Gpu]:
@@ -147,7 +151,14 @@ class Context:
             weights = Weights("", None)
         model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
         claim = claim_of(section, chosen, self.gpus)
-        return Wanted(model, section, weights, _can_offload(key, section, folder), claim, experts)
+        return Wanted(
+            model,
+            section,
+            weights,
+            _takes("offload", getattr(_class_of(key, section, folder), "load", None)),
+            claim,
+            experts,
+        )
 
     @cached_property
     def unreachable(self) -> Mapping[str, Finding | None]:
@@ -203,10 +214,20 @@ def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
 
 
 def refuse(context: Context) -> None:
-    """Raises `ConfigurationError` for the first problem that makes a run refuse to start."""
+    """Raises `ConfigurationError` for the first problem that makes a run refuse to start.
+
+    Raises `Stopped` if a model would fit, were its GPUs not in use.
+    """
     for finding in look(context, [check for check in CHECKS if check.refuses]):
         if finding.stops:
             raise ConfigurationError(finding.line)
+    for model in context.wanted:
+        held = [finding for finding in fits(context, model) if finding.stops]
+        empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
+        if held and any(finding.stops for finding in fit_findings(model, empty, context.host_free)):
+            raise ConfigurationError(held[0].line)
+        if held:
+            raise Stopped(Text("{}; rerun the same command when that is free", held[0].line))
 
 
 def rooms(context: Context) -> dict[str, Room]:
@@ -419,12 +440,16 @@ def _kind(key: str) -> Kind:
     return "edit_model" if key.startswith("edit:") else "judge"
 
 
-def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
+def _class_of(key: str, section: ModelSection, folder: Path) -> Any:
+    """Returns the model's class; None if only its own environment can import it."""
     try:
-        model_class = import_class(_kind(key), section.class_path, folder)
-    except ConfigurationError:  # only its own environment can import it
-        return False
-    return "offload" in inspect.signature(model_class.load).parameters
+        return import_class(_kind(key), section.class_path, folder)
+    except ConfigurationError:
+        return None
+
+
+def _takes(keyword: str, method: Any) -> bool:
+    return method is not None and keyword in inspect.signature(method).parameters
 
 
 def _about_the_example(
@@ -724,6 +749,24 @@ def short_thoughts(context: Context) -> list[Finding]:
     return findings
 
 
+def silent_judges(context: Context) -> Iterator[Finding]:
+    """Warns about judges that tell no steps and may be taken for hung while they write."""
+    for name, section in context.configuration.judges.items():
+        limit, took = section.placement.timeout, context.seconds.get(name, 0.0)
+        numbers = (section.parameters.get(key) for key in LIMITS)
+        tokens = max((number for number in numbers if isinstance(number, int)), default=0)
+        judge = _class_of(f"judge:{name}", section, context.configuration.folder)
+        tells = judge is None or not getattr(judge, "holds_device", True) or _takes("on_step", judge.judge)
+        if tells or not (took > limit / 2 or tokens > limit * TOKENS_A_SECOND):
+            continue
+        rate = tokens / limit
+        text = Text("judge {}: {} tokens within `timeout: {:g}` are {:.0f} a second", name, tokens, limit, rate)
+        if took:
+            text = Text("judge {}: a batch took {:.0f} s, and its `timeout` is {:g}", name, took, limit)
+        advice = Text("it tells no steps, so a longer answer is taken for hung: raise `timeout`, or take `on_step`")
+        yield Finding("models", "warning", text, advice)
+
+
 CHECKS = (
     Check(configuration_as_read),
     Check(gpus_here),
@@ -746,5 +789,6 @@ CHECKS = (
     Check(keys, refuses=True),
     Check(short_limits),
     Check(short_thoughts),
+    Check(silent_judges),
 )
 """All checks, in the order in which they are made and reported."""

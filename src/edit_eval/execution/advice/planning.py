@@ -89,8 +89,6 @@ class Cluster:
     nodes: int
     gpus: int
     """Per machine."""
-    shared_disk: bool = False
-    """True if all machines read weights from one disk, and so take turns."""
     price: float | None = None
     """Per GPU-hour, in any currency."""
 
@@ -283,15 +281,12 @@ def make_plan(
     own = (execution.schedule, execution.order, placement)
     every = len(work.tasks()) <= ALL_COMBINATIONS_UP_TO
     ways = [*itertools.product(SCHEDULES, ORDERS, PLACEMENTS)] if every else [own]
-    if cluster is not None and cluster.shared_disk and cluster.nodes > 1:
-        load_concurrency = load_concurrency or cluster.gpus
-        notes.append(Text("one disk for all machines: {} at once", counted(load_concurrency, "load")))
     often = {f"judge:{name}": each * experiment.readings for name, each in experiment.questions_a_pair.items()}
     at_once = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     timing = timing_of(durations, often, capacity=at_once)
 
     def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str], work: ImaginedWork) -> Prediction:
-        of = on.node_of if isinstance(on, ImaginedMachine) and cluster and not cluster.shared_disk else None
+        of = on.node_of if isinstance(on, ImaginedMachine) and cluster else None
         return simulate(
             its,
             work.tasks(by_category=way[1] == "by_category"),

@@ -45,7 +45,7 @@ UNRELIABLE = "its model or device is no longer reliable"  # why a worker is repl
 LOAD_ATTEMPTS = 2
 LOAD_AGAIN = (5.0, 15.0, 40.0)
 """Seconds before each further load on a device that had no memory for it: a process that has ended may still be freeing
-it. After the first only while other processes hold some."""
+it. After the first only while other processes hold some, or more is free than the time before."""
 NOT_THE_ENVIRONMENT = ("changed", "machine")  # kinds of reasons why a worker cannot be prepared
 LOOK_EVERY = 0.5
 """Seconds between two checks for silent workers and interruptions."""
@@ -117,6 +117,7 @@ class Engine:
         self._blame = Blame(policy, work, records, watcher.note, users)
         self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
         self._load_failures: Counter[int] = Counter()
+        self._free: dict[int, int] = {}  # what was free on a replica's device when it last had no memory for a load
         self._due: dict[int, float] = {}  # replicas that load again only then
         self._waiting: dict[int, Replica] = {}  # those of them that would begin
         self._users = users
@@ -358,6 +359,8 @@ class Engine:
         worker.last_sign = self._awake
         message = event.message
         kind = message["event"]
+        if kind == "moving":  # a download: `load_timeout` begins anew
+            return
         if kind == "step":
             self._watch.step(worker.replica, message["step"], message["steps"])
             return
@@ -626,8 +629,11 @@ class Engine:
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
             if worker.short is not None:
                 users, tried = self._users(replica.place), self._load_failures[replica.number]
+                before, free = self._free.get(replica.number), worker.short.get("device_free", 0)
+                self._free[replica.number] = free
+                passes = users or (before is not None and free > before)
                 reason += memory_figures(worker.short, users)
-                if tried == 1 or (users and tried <= len(LOAD_AGAIN)):
+                if tried == 1 or (passes and tried <= len(LOAD_AGAIN)):
                     wait = LOAD_AGAIN[tried - 1]
                     self._due[replica.number] = self._now + wait
                     self._watch.note(Text("{}: {}; it is loaded again in {:g} s", replica.name, reason, wait))

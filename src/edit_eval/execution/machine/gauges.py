@@ -110,6 +110,8 @@ class Gauges:
         self._unwritten: dict[_Stage, None] = {}
         self._count = 0
         self._samples: dict[str, dict[str, list[float]]] = {}  # device -> kind -> number of samples, their sum
+        self._before: set[str] = set()
+        """Processes on the GPUs that were hidden from us before our workers began: a container sees its own numbers."""
         self._lock = threading.Lock()  # for stages and samples, which both threads change; never held while asking
         self._asked: queue.SimpleQueue[tuple[str, Reading] | Future[Sequence[Gpu]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -176,7 +178,15 @@ class Gauges:
             there = [gpu for gpu in seen.result(PATIENCE) if gpu.name in devices]
         except TimeoutError:
             return []
-        return [user if len(devices) == 1 else f"{gpu.name}: {user}" for gpu in there for user in gpu.users]
+        some = [(gpu.name, user) for gpu in there for user in self._strangers(gpu)]
+        return [user if len(devices) == 1 else f"{name}: {user}" for name, user in some]
+
+    def _strangers(self, gpu: Gpu) -> list[str]:
+        """Returns who is on a GPU, but for as many that came later and cannot be seen as we have workers there."""
+        unseen = [user for user in gpu.users if not _hidden(user) <= self._before]
+        with self._lock:
+            ours = sum(stage.device == gpu.name for stages in self._stages.values() for stage in stages)
+        return [user for user in gpu.users if user not in unseen or len(unseen) > ours]
 
     def _begin(self, replica: Replica) -> None:
         kind = "editing" if replica.model.kind == "edit" else "judging"
@@ -228,6 +238,7 @@ class Gauges:
 
     def _run(self) -> None:
         try:
+            self._before = {number for gpu in self._machine.gpus() for user in gpu.users for number in _hidden(user)}
             with self._machine.meters() as read:
                 self._answer(read)
         except Exception:  # no library, no driver, no permission: the run goes on without figures
@@ -270,6 +281,12 @@ class Gauges:
                     kept = self._samples.setdefault(device, {}).setdefault(doing, [0, 0.0])
                     kept[0] += 1
                     kept[1] += busy
+
+
+def _hidden(user: str) -> set[str]:
+    """Returns the number of a process whose program cannot be seen, perhaps a worker of ours."""
+    number, program, *_ = user.split()
+    return {number} if program == "?" else set()
 
 
 def _activity(replica: Replica) -> str:

@@ -57,7 +57,8 @@ def agreement_sheet(document: JudgesAgreement) -> Sheet:
 def _of_each(cards: Mapping[str, JudgeCard]) -> Iterator[Line | Table[Any]]:
     yield judges_table(cards)
     ends = Text(
-        "Shares with Wilson's 95% interval. Ceiling and floor: scores at the upper and the lower end of the scale."
+        "Shares with 95% intervals, clustered on the source image. Ceiling and floor: scores at the upper and the "
+        "lower end of the scale."
     )
     yield Line(ends, "quiet")
     if any(card.retest for card in cards.values()):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.reanalysis.forms import FORMS, READERS
 from edit_eval.plugins.reanalysis.rows import NO_ROW, FileRow, Found
@@ -68,13 +69,23 @@ def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[Reanalyse
     for path in paths:
         if not path.exists():
             raise ConfigurationError(Text("{} does not exist", path))
-        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        files = [path] if path.is_file() else _files(path)
         tables = [table for reader in READERS for table in reader(files, rows)]
         if not tables:
             raise ConfigurationError(Text("{} has no results in a known form; known are those of {}", path, FORMS))
         for table in tables:
             together.setdefault((table.form, table.language), []).append(table)
     return [_document(form, language, several) for (form, language), several in together.items()]
+
+
+def _files(folder: Path) -> list[Path]:
+    """Returns the files of a folder that others may have packed. Raises `ConfigurationError` for a link that leads
+    out of it."""
+    plain = PlainFiles(folder)
+    files = [file for file in plain.walk() if file.is_file()]
+    if outside := next((file for file in files if plain.refused(file, file.name)), None):
+        raise ConfigurationError(Text("{} is a link that leads out of {}: put the file itself there", outside, folder))
+    return files
 
 
 def _document(form: str, language: str, tables: Sequence[Found]) -> Reanalysed:

@@ -128,7 +128,7 @@ def start(
             came.wanted = Context(configuration, driver.machine(), laid_out=layout.models).wanted
             came.places = {model.key: model.places for model in layout.models}
             session.refuse_what_cannot_load(place.expected(experiment, ()))
-        except ConfigurationError as error:
+        except (ConfigurationError, Stopped) as error:
             came.stopped = str(error)
             return came
         directory = place.begin()
