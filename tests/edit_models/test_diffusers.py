@@ -361,7 +361,7 @@ class TestLoading:
     ) -> None:
         pytest.importorskip("peft")
         import torch
-        from safetensors.torch import save_file
+        from safetensors.torch import load_file, save_file
 
         name = "FluxKontextPipeline"
         plain = model(name)
@@ -391,6 +391,16 @@ class TestLoading:
         shifted = adapted(scheduler={"use_dynamic_shifting": False, "shift": 5.0})
         assert shifted._pipeline.scheduler.config.shift == 5.0
         assert pixels(shifted) != pixels(full)
+        tensors = load_file(tmp_path / "lora.safetensors")
+        deeper = {name.replace("blocks.0", "blocks.59"): tensor.clone() for name, tensor in tensors.items()}
+        save_file(tensors | deeper, tmp_path / "lora.safetensors")
+        with pytest.raises(LoadError, match=r"lora.safetensors fits FluxKontextPipeline in part: 2 of 4 tensors"):
+            adapted()
+        given = full.parameters.loras
+        part = loaded(tiny / name, loras=given, loras_in_part=True, num_inference_steps=None)
+        assert part.about()["loras"].endswith("lora.safetensors 1 (2 of 4 tensors)")
+        assert "(" not in full.about()["loras"]
+        assert pixels(part) == pixels(full)
         with pytest.raises(LoadError, match="loras: DreamLitePipeline takes none"):
             loaded(tiny / "DreamLitePipeline", loras=full.parameters.loras)
 

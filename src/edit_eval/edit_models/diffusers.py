@@ -133,6 +133,8 @@ class DiffusersModel:
         """Width and height of every edit; null: the pipeline's own rule, which keeps the source's shape."""
         loras: list[Lora] = field(default_factory=list)
         """Adapters: `name`, `file`, `weight`, and the `num_inference_steps`, `guidance`, `scheduler` trained for."""
+        loras_in_part: bool = field(default=False, metadata={"in_key": False})
+        """Apply what fits of an adapter of which this model has no place for some tensors. Not part of a key."""
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -240,7 +242,7 @@ class DiffusersModel:
                 )
             attention = native_attention(pipeline, devices[0])
             repaired = _repair(pipeline)
-            apply(pipeline, parameters.loras)
+            loras = apply(pipeline, parameters.loras, in_part=parameters.loras_in_part)
             if offload != "none":
                 offload_weights(pipeline, devices, offload)
         self._pipeline, self._settings = pipeline, settings
@@ -252,7 +254,7 @@ class DiffusersModel:
             **{key: shown(value) for key, value in settings.plain.items() if key != "pipeline"},
             **card_of(settings),
             "attention": f"{attention}; text encoder: {WITHOUT_CUDNN}",
-            "loras": "; ".join(f"{lora.name} {lora.weight:g}" for lora in parameters.loras),
+            "loras": loras,
             "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",
             "image_backend": IMAGE_BACKEND,
             "repairs": repaired,

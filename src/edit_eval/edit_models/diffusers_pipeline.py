@@ -337,12 +337,17 @@ def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
         import peft  # noqa: F401
 
 
-def apply(pipeline: Any, loras: Sequence[Lora]) -> None:
-    """Loads and weights the adapters, and changes the schedule as they ask, in their order."""
+def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> str:
+    """Loads and weights the adapters, and changes the schedule as they ask, in their order; describes them.
+
+    Raises `LoadError` for one of which the pipeline has no place for some tensors, which the library drops, unless it
+    may be applied `in_part`.
+    """
     if not loras:
-        return
+        return ""
     import diffusers
 
+    said = []
     names = [f"lora_{number}" for number in range(len(loras))]
     for name, lora in zip(names, loras, strict=True):
         path = Path(lora.name).expanduser()
@@ -352,6 +357,16 @@ def apply(pipeline: Any, loras: Sequence[Lora]) -> None:
             source, keywords["weight_name"] = str(path.parent), path.name
         given = {key: value for key, value in keywords.items() if value is not None}
         pipeline.load_lora_weights(source, adapter_name=name, use_safetensors=True, **given)
+        fitted = _tensors_of(pipeline, name)
+        stored = _tensors_in(pipeline.lora_state_dict(source, use_safetensors=True, **given))
+        part = f"{fitted} of {stored} tensors" if fitted < stored else ""
+        if fitted and part and not in_part:
+            raise LoadError(
+                f"loras: {lora.name} fits {type(pipeline).__name__} in part: {part}; it is for another model, or "
+                "another size of it; `loras_in_part: true` applies what fits",
+                final=True,
+            )
+        said.append(f"{lora.name} {lora.weight:g}" + f" ({part})" * bool(part))
         if lora.scheduler:
             own = dict(lora.scheduler)
             scheduler = getattr(diffusers, str(own.pop("_class_name", type(pipeline.scheduler).__name__)))
@@ -360,3 +375,16 @@ def apply(pipeline: Any, loras: Sequence[Lora]) -> None:
     if missing := [lora.name for name, lora in zip(names, loras, strict=True) if name not in listed]:
         raise LoadError(f"loras: {missing[0]} has no weights for {type(pipeline).__name__}")
     pipeline.set_adapters(names, [lora.weight for lora in loras])
+    return "; ".join(said)
+
+
+def _tensors_of(pipeline: Any, adapter: str) -> int:
+    """Returns how many tensors of an adapter the pipeline's networks have taken."""
+    networks = [part for part in pipeline.components.values() if hasattr(part, "named_parameters")]
+    return sum(f".{adapter}" in name for part in networks for name, _ in part.named_parameters())
+
+
+def _tensors_in(stored: Any) -> int:
+    """Returns how many tensors an adapter's file has, as the pipeline names them; its numbers (`alpha`) are none."""
+    tensors = stored[0] if isinstance(stored, tuple) else stored
+    return sum("alpha" not in name.rpartition(".")[2] for name in tensors)
