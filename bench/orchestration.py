@@ -63,7 +63,6 @@ def ours(edit: float, jitter: float, devices: int = DEVICES, load: float = LOAD,
 def tasks(editor: str, judge: str) -> TaskList:
     """Returns the edits of all samples, and their judgements two at a time."""
     task_list, batches = TaskList(), defaultdict[int, list[int]](list)
-    task_list.answers_from = len(CATEGORIES)
     for number, batch in enumerate(cut_batches(CATEGORIES, 2)):
         batches[batch].append(number)
         task_list.add(f"edit:{editor}", [number])

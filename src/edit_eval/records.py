@@ -659,13 +659,9 @@ class Results:
         them. For whatever asks how an edit model, a judge or a device did, and not what a column's edits are worth."""
         if not any(edit.made_in for edit in self.edits):
             return self
-        return replace(
-            self,
-            edits=tuple(edit for edit in self.edits if not edit.made_in),
-            judgements=tuple(judgement for judgement in self.judgements if not judgement.made_in),
-            battles=tuple(battle for battle in self.battles if not battle.made_in),
-            critiques=tuple(critique for critique in self.critiques if not critique.made_in),
-        )
+        kinds = ("edits", "judgements", "battles", "critiques")
+        own: Any = {kind: tuple(each for each in getattr(self, kind) if not each.made_in) for kind in kinds}
+        return replace(self, **own)
 
 
 def model_title(key: str) -> str:

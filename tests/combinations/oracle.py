@@ -379,7 +379,8 @@ class Expected:
         often = {code: count for code, count in self.edits_asked().items() if count > 1}
         alike = Counter(code.split("|")[0] for code in often)
         return {
-            code: range(count, count + (3 if alike[code.split("|")[0]] > 2 else 1)) for code, count in often.items()
+            code: range(count, count + 1 + 2 * (1 + self.draw["twins"]) * (alike[code.split("|")[0]] > 2))
+            for code, count in often.items()
         }
 
     def spent(self, times: int) -> float:

@@ -6,7 +6,6 @@ import json
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from judge_server import Asked, JudgeServer, Reply
 from photographs import name, opinion
 from proof import doors
 from proof.cases_of_runs import QUIET
-from proof.classes import KILLS, OWN
+from proof.classes import COMPARES, KILLS, OWN
 from proof.inputs import answers, config, model, of_photographs, photographs, table, write, write_rows
 from proof.recording import Apart, Case, Done, Records, Typed, read_page
 from small_benchmark import sample_id
@@ -230,18 +229,14 @@ def init(folder: Path) -> Any:
 def battles(folder: Path, stack: ExitStack) -> None:
     """Three edit models, of which one ends the engine once and one fails once; a judge that compares, and another."""
     write(folder, "mine.py", KILLS)
-    chance, told = random.Random(3), dict[str, str]()
-    for number in range(12):
-        for first, order in product(("mine", "fast"), ("forward", "backward")):
-            label = chance.choices("ABC", (5, 3, 1))[0]
-            told[f"{first}/{sample_id(number)}#overall.{order}"] = f'{{"better": "{label}"}}'
-    told[f"fast/{sample_id(2)}#overall.backward"] = '{"better": "Image B"}'
+    write(folder, "compares.py", COMPARES)
     models = {
         "mine": {"class_path": "mine:Ends", "params": {"device_ids": "cpu:1", "sample": sample_id(7)}},
         "fast": model(steps=2, fail=[sample_id(5)]),
         "slow": model(steps=5),
     }
-    arena = {**model(answers=told, batch_size=2), "protocol": {"type": "pairwise", "answer": "label"}}
+    compares = {"class_path": "compares:Compares", "params": {"device_ids": "cpu:1", "batch_size": 2}}
+    arena = {**compares, "protocol": {"type": "pairwise", "answer": "label"}}
     judges = {"arena": arena, "score": model(answers=answers([*models], 12, 1))}
     lenient: dict[str, Any] = {"evaluation": {"controls": 2, "min_coverage": 0.5}}
     config(folder, count=12, edit_models=models, judges=judges, execution={"pilot": False}, **lenient)

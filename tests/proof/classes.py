@@ -30,6 +30,28 @@ class Ends:
         return request.source.point(lambda level: 255 - level)
 '''
 
+COMPARES = '''
+"""A judge that is told nothing: what it says follows from the pictures that it sees, in their order."""
+
+from hashlib import sha256
+
+
+class Compares:
+    def __init__(self, parameters):
+        pass
+
+    def load(self, devices):
+        pass
+
+    def judge(self, requests):
+        return [self.said(one.pictures) for one in requests]
+
+    def said(self, pictures):
+        number = sha256(pictures["A"].tobytes() + pictures["B"].tobytes()).digest()[0]
+        label = "Image B" if number < 6 else "A" if number < 125 else "B" if number < 220 else "C"
+        return f'{{"better": "{label}"}}'
+'''
+
 OWN = '''
 """A benchmark, an edit model, a judge and a protocol of two questions, the second of which has the first's reply."""
 

@@ -327,7 +327,7 @@ class Run:
     def _settle_ended(self, cells: Iterable[int]) -> None:
         for cell in cells:
             if not is_left(self.matrix, cell):
-                self.work.settle(settled(self.matrix, cell))
+                self.work.settle(settled(cell))
 
     def _answer(self, task: Task, cell: int, reply: Reply) -> None:
         if give_reply(self.matrix, cell, reply).status is Status.PENDING:

@@ -9,7 +9,7 @@ from edit_eval.scheduling.batches import companies, cut_batches, first_samples, 
 from edit_eval.scheduling.estimates import Estimates, Mean, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RankedTasks, RoundRobinQueue
-from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
+from edit_eval.scheduling.tasks import ANSWERS_FROM, PILOT, Model, Task, Work
 
 MODEL = Model("editor", "edit", (("cuda:0",), ("cuda:1",)))
 
@@ -461,12 +461,11 @@ def test_the_pilot_holds_nobody_back_and_is_ready_when_none_of_it_waits() -> Non
 def test_a_pilot_whose_questions_wait_for_its_own_answers_only_is_ready() -> None:
     """A judge is called when the edits are there, though the second question waits for the first."""
     work = Work()
-    work.answers_from = 100
     first = work.add("judge:x", [0], after=[7], phase=PILOT)
-    work.add("judge:x", [1], after=[7, 100], phase=PILOT)
+    work.add("judge:x", [1], after=[7, ANSWERS_FROM], phase=PILOT)
     assert not work.pilot_ready("judge:x")
     work.settle(7)
     assert work.pilot_ready("judge:x")
     work.finish(first)
-    work.settle(100)
+    work.settle(ANSWERS_FROM)
     assert work.pilot_ready("judge:x")

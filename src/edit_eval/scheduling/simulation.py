@@ -17,7 +17,7 @@ from typing import Any
 from edit_eval.scheduling.estimates import Estimates, Mean, known
 from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.scheduling.tasks import ANSWERS_FROM, Model, Task, Work
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,9 @@ class Simulation:
             self._begin(process)
 
     def _done(self, process: _Process, task: Task, seconds: float) -> Sequence[Command]:
-        first = 0 if process.replica.model.kind == "edit" else self._work.answers_from
-        for unit in task.units if first != inf else ():
-            self._work.settle(int(first) + unit)
+        first = 0 if process.replica.model.kind == "edit" else ANSWERS_FROM
+        for unit in task.units:
+            self._work.settle(first + unit)
         return self._policy.done(process.replica, task, seconds)
 
     def _ended(self, process: _Process) -> Sequence[Command]:

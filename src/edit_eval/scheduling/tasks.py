@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
 from typing import Any, Literal, NamedTuple
 
 from edit_eval.records import model_title
@@ -16,6 +15,9 @@ Kind = Literal["edit", "judge"]
 PILOT = -1
 """Phase of the pilot: the few tasks that show early whether every model works. It comes before all others and, unlike
 later phases, holds none of them back."""
+ANSWERS_FROM = 1 << 40
+"""Settled numbers below this are edits; from here on they are answers of a judge, which a later question of the same
+judge waits for, or an edit."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,6 @@ class Work:
     """True if a task that could start has nothing to work on (all its edits failed); it is then finished silently."""
     before_the_end_of: Callable[[], None] = lambda: None
     """Called just before a model's last task ends: work added here goes on with the models that are loaded."""
-    answers_from: float = inf
-    """Settled numbers below this are edits; from here on they are answers of a judge, which a later question of the
-    same judge waits for."""
     kept: set[str] = field(default_factory=set)
     """Models that stay loaded on all of their places even without work, because more may come (`serve`)."""
     edits_wait_for_answers: bool = field(default=False, init=False)
@@ -140,8 +139,8 @@ class Work:
         for number in after:
             self._waiting[number].append(task)
             task.missing += 1
-            task.edits_missing += number < self.answers_from
-            self.edits_wait_for_answers |= number >= self.answers_from and model.startswith("edit:")
+            task.edits_missing += number < ANSWERS_FROM
+            self.edits_wait_for_answers |= number >= ANSWERS_FROM and model.startswith("edit:")
         if phase not in self._left:
             self._left[phase] = {}
             self._find_phase()
@@ -207,7 +206,7 @@ class Work:
 
     def settle(self, number: int) -> None:
         """Records that an edit or answer has ended, well or badly, and begins tasks that waited only for it."""
-        is_edit = number < self.answers_from
+        is_edit = number < ANSWERS_FROM
         for task in self._waiting.pop(number, ()):
             task.missing -= 1
             task.edits_missing -= is_edit
@@ -248,7 +247,6 @@ class TaskList:
 
     def __init__(self) -> None:
         self._tasks: list[PlannedTask] = []
-        self.answers_from: float = inf
 
     def add(
         self, model: str, units: Sequence[int], *, after: Iterable[int] = (), phase: int = 0, by_the_way: bool = False
@@ -272,7 +270,6 @@ class TaskList:
 
     def fill(self, work: Work) -> None:
         """Adds all of them to `work`."""
-        work.answers_from = self.answers_from
         for model, units, after, phase, by_the_way in self:
             work.add(model, units, after=after, phase=phase, by_the_way=by_the_way)
 
@@ -280,38 +277,37 @@ class TaskList:
 class RepeatedTasks(TaskList):
     """Lists beside each other, none of which waits for another, without a copy of each: a million tasks are numbers."""
 
-    def __init__(self, lists: Sequence[tuple[TaskList, int]]) -> None:
-        """`lists`, each with how many answers it has numbers for; the first has the first phases and models of all."""
+    def __init__(self, lists: Sequence[tuple[TaskList, int, int]]) -> None:
+        """`lists`, each with how many edits and answers it has numbers for; the first has the first phases and models
+        of all."""
         super().__init__()
         self._lists = lists
-        self.answers_from = sum(tasks.answers_from for tasks, _ in lists)
 
     def __iter__(self) -> Iterator[PlannedTask]:
         ranks = {model: rank for rank, model in enumerate(dict.fromkeys(task.model for task in self._lists[0][0]))}
         by_rank: dict[int, dict[tuple[int, bool, int], list[PlannedTask]]] = {}
-        for tasks in {id(tasks): tasks for tasks, _ in self._lists}.values():
+        for tasks in {id(tasks): tasks for tasks, *_ in self._lists}.values():
             ranked = by_rank[id(tasks)] = {}
             for task in tasks:
                 ranked.setdefault((task.phase, task.by_the_way, ranks[task.model]), []).append(task)
         for rank in sorted({rank for ranked in by_rank.values() for rank in ranked}):
             first = answers = 0
-            for tasks, count in self._lists:
-                own, beyond = int(tasks.answers_from), int(self.answers_from) + answers
+            for tasks, edits, count in self._lists:
                 for model, units, after, phase, by_the_way in by_rank[id(tasks)].get(rank, ()):
                     shift = first if model.startswith("edit:") else answers
                     yield PlannedTask(
                         model,
                         tuple([unit + shift for unit in units]),
-                        tuple([number + first if number < own else number - own + beyond for number in after]),
+                        tuple([number + (first if number < ANSWERS_FROM else answers) for number in after]),
                         phase,
                         by_the_way,
                     )
-                first, answers = first + own, answers + count
+                first, answers = first + edits, answers + count
 
     def __len__(self) -> int:
-        return sum(len(tasks) for tasks, _ in self._lists)
+        return sum(len(tasks) for tasks, *_ in self._lists)
 
     @cached_property
     def units(self) -> Counter[str]:
         """Number of units by model."""
-        return sum((tasks.units for tasks, _ in self._lists), Counter[str]())
+        return sum((tasks.units for tasks, *_ in self._lists), Counter[str]())

@@ -35,9 +35,6 @@ from edit_eval.records import Sample
 from edit_eval.store.subjects.contract import Kind, Subject
 from edit_eval.store.subjects.kinds import EDITS, kinds
 
-NO_EDIT_AS_HIGH = 1 << 40
-"""In an experiment that grows, the first number of a cell."""
-
 
 class JudgementPlace(NamedTuple):
     """The place of a judgement."""
@@ -63,8 +60,6 @@ class Cells:
                 begin = self.everything
                 self._others += kind.unfold(experiment)
                 self._of_kind[kind.name] = range(begin, self.everything)
-        self.answers_from = NO_EDIT_AS_HIGH if experiment.grows else self.everything
-        """First number of a cell where edits and cells share one sequence of numbers."""
         self._asked = [experiment.asked[judge.name] for judge in experiment.judges]
         self._judgement_subject, self._judgement_judge = array("q"), array("q")
         self._judgement_repeat = array("q")

@@ -132,6 +132,17 @@ class Matrix:
         model, edit_seed, sample = self.cells.edit_parts(number)
         return self.edit_models[model], edit_seed, self.samples[sample]
 
+    @property
+    def reported(self) -> list[int]:
+        """Positions of the samples that rows are about: none beside the filters, and none of the controls that an
+        experiment that grows has among its samples."""
+        experiment = self.experiment
+        return [
+            number
+            for number, sample in enumerate(self.samples)
+            if sample.id not in experiment.beside and not experiment.control_kind(sample)
+        ]
+
     def sample_of(self, subject: int) -> Sample:
         """Returns the sample of a subject."""
         return self.samples[self.cells.sample(subject)]
@@ -175,6 +186,8 @@ class Matrix:
 
     def is_there(self, subject: int) -> bool:
         """True if the picture to judge, and all those shown with it, exist, and it is something to judge."""
+        if self._alone and subject < self.cells.edits:  # the common case
+            return self.edits[subject].status is OK
         there = all(self.edits[edit].status is OK for edit in self.shown_edits(subject))
         return there and not self.is_void(subject)
 
@@ -192,7 +205,9 @@ class Matrix:
 
     def made_in(self, subject: int) -> tuple[str, str]:
         """Returns the same, each edit under the edit model in whose column it was made."""
-        edits = self.cells.edits_of(subject) if self.critiques.any else ()
+        if not self.critiques.any:
+            return self.names_of(subject)
+        edits = self.cells.edits_of(subject)
         if not any(self.edits[edit].made_in for edit in edits):
             return self.names_of(subject)
         first, *second = (self.edits[edit].made_in or self.edits[edit].edit_model for edit in edits)
@@ -291,18 +306,19 @@ class Matrix:
         reads = ADDRESS if judge.replays else judge.reads
         if not reads:
             return {}
-        sample_id, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell, made=True)
-        sample = self.sample_of(self.cells.parts(self.cells.judgement_of(cell))[0])
+        judgement, reading, question = self.cells.cell(cell)
+        about, _, repeat = self.cells.parts(judgement)
+        sample, (edit_model, other) = self.sample_of(about), self.made_in(about)
         known: dict[str, str | int] = {
             "instruction": sample.instruction,
             "category": sample.category,
-            "sample_id": sample_id,
+            "sample_id": sample.id,
             "edit_model": edit_model,
             "other": other,
-            "edit_seed": edit_seed,
+            "edit_seed": self.cells.edit_seed(about),
             "repeat": repeat,
             "reading": reading,
-            "question": question,
+            "question": self.cells.asked(judgement)[question].question.name,
         }
         return {name: known[name] for name in reads}
 
@@ -442,7 +458,9 @@ class Matrix:
     def _judge(self, number: int) -> Judgement:
         about, judge_number, repeat = self.cells.parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(about)
-        names, made = self.names_of(about), self.made_in(about)
+        names = made = self.names_of(about)
+        if self.critiques.any:
+            made = self.made_in(about)
         edit_model, other = names
         if isinstance(judge.protocol, DerivedScores):
             seed, counts = self.cells.edit_seed(about), self._counts(judge, about)
@@ -526,7 +544,7 @@ class Matrix:
 
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
         """Returns why there is nothing to score, or nothing yet; None if there is."""
-        if self.is_void(edit):
+        if self.critiques.any and self.is_void(edit):
             return SKIPPED, Text("both are one edit, which was kept")
         absent = [
             self.edits[number] for number in reversed(self.shown_edits(edit)) if self.edits[number].status is not OK

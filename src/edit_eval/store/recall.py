@@ -177,7 +177,7 @@ def lookup_of(line: ReplyLine, matrix: Matrix) -> Lookup:
     """Returns where a line's reply is put (`Matrix.lookup`)."""
     if isinstance(matrix.answers, _ByAddress):
         return line.key, line.to
-    return (line.key, line.sample) if matrix.experiment.grows else line.key
+    return (line.key, line.sample) if matrix.answers.own else line.key
 
 
 def _segments(replies: Iterable[Record]) -> Iterable[Iterable[ReplyLine]]:

@@ -91,14 +91,13 @@ class JudgementTable:
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """The samples that rows are about: none beside the filters, and none of the controls that an experiment that
-        grows has among its samples."""
-        return tuple(self._matrix.samples[number] for number in self._own_places())
+        """The samples that rows are about."""
+        return tuple(self._matrix.samples[number] for number in self._matrix.reported)
 
     @property
     def edits(self) -> tuple[Edit, ...]:
         """Their edits; one that is kept from an earlier round is that edit, at no cost (`made_in`)."""
-        matrix, places = self._matrix, {*self._own_places()}
+        matrix, places = self._matrix, {*self._matrix.reported}
         numbers = (number for number in range(matrix.cells.edits) if matrix.cells.sample(number) in places)
         return tuple(matrix.edits[number] for number in numbers)
 
@@ -106,14 +105,6 @@ class JudgementTable:
     def beside(self) -> tuple[Sample, ...]:
         """Samples that pass no filter, whose edits were made because others follow them."""
         return tuple(sample for sample in self._matrix.samples if sample.id in self.experiment.beside)
-
-    def _own_places(self) -> list[int]:
-        experiment = self.experiment
-        return [
-            number
-            for number, sample in enumerate(self._matrix.samples)
-            if sample.id not in experiment.beside and not experiment.control_kind(sample)
-        ]
 
     # -- work, for who watches it --
 
@@ -149,7 +140,7 @@ class LiveTable(JudgementTable):
         self._numbers: dict[str, list[int]] = defaultdict(list)
         for number, key in enumerate(self._matrix.edit_keys):
             self._numbers[key].append(number)
-        self._places = {self._matrix.samples[place].id: place for place in self._own_places()}
+        self._places = {self._matrix.samples[place].id: place for place in self._matrix.reported}
 
     @property
     def has_more(self) -> bool:
@@ -202,13 +193,9 @@ class LiveTable(JudgementTable):
         edits, critiques, critics = [], list[Judgement](), matrix.experiment.critics
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
             every = [matrix.judgement(judgement) for judgement in matrix.cells.judgements_of(number)]
-            edits.append(
-                (matrix.edits[number], [judgement for judgement in every if judgement.judge not in critics])
-            )
+            edits.append((matrix.edits[number], [judgement for judgement in every if judgement.judge not in critics]))
             critiques += [judgement for judgement in every if judgement.judge in critics and not judgement.made_in]
-        battles = [
-            judgement for battle in matrix.battles_of(place) for judgement in matrix.cells.judgements_of(battle)
-        ]
+        battles = [judgement for battle in matrix.battles_of(place) for judgement in matrix.cells.judgements_of(battle)]
         return OfSample(matrix.samples[place], edits, [matrix.judgement(battle) for battle in battles], critiques)
 
     def edit_of_key(self, key: str) -> Edit | None:

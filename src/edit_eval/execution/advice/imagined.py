@@ -213,11 +213,11 @@ class ImaginedWork:
 
     @no_garbage()
     def _tasks(self, *, by_category: bool) -> TaskList:
-        lists = list[tuple[TaskList, int]]()
+        lists = list[tuple[TaskList, int, int]]()
         for matrix, batches, times in self._parts:
             tasks, pilot = TaskList(), PilotCells() if lists else self._pilot
             fill_work(tasks, matrix, batches, by_category=by_category, pilot=pilot)
-            lists += [(tasks, len(matrix.cells))] * times
+            lists += [(tasks, matrix.cells.edits, len(matrix.cells))] * times
         return lists[0][0] if len(lists) == 1 else RepeatedTasks(lists)
 
     @cached_property

@@ -104,7 +104,7 @@ class Recorder:
     def _follows(self, task: Task, cells: Sequence[int]) -> bool:
         """True if all that is left of these cells is being asked elsewhere: then it is entered again, behind that."""
         ahead = [self._ahead(cell) for cell in cells if is_left(self._matrix, cell)]
-        after = {settled(self._matrix, cell) for cell in ahead if cell is not None}
+        after = {settled(cell) for cell in ahead if cell is not None}
         if not ahead or None in ahead:
             return False
         self._work.again(task, after=after)
@@ -125,7 +125,7 @@ class Recorder:
     def _needs(self, cell: int) -> list[int]:
         """Returns what a cell waits for, in the numbers of `Work`: edits, and the cells its question comes after."""
         before = self._matrix.cells.before(cell).values()
-        return [*waited_for(self._matrix, cell), *(settled(self._matrix, earlier) for earlier in before)]
+        return [*waited_for(self._matrix, cell), *(settled(earlier) for earlier in before)]
 
     def about(self, task: Task) -> str:
         """Returns the sample ids of a task, for people."""
@@ -172,7 +172,7 @@ class Recorder:
         put = [self._put(cell, task) for cell in asked]
         for one in put:
             if one.cell in left and not one.counts:
-                after = [settled(self._matrix, self._under_way[one.lookup][1])]
+                after = [settled(self._under_way[one.lookup][1])]
                 self._work.add(task.model, [one.cell], after=after, phase=task.phase)
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
@@ -319,7 +319,7 @@ class Recorder:
             else:
                 self._leave(task.units)
         else:
-            self._leave([settled(self._matrix, cell) for cell in task.units if is_left(self._matrix, cell)])
+            self._leave([settled(cell) for cell in task.units if is_left(self._matrix, cell)])
 
     def _is_altered(self, number: int) -> bool:
         edit = self._matrix.edits[number]
@@ -377,7 +377,7 @@ class Recorder:
             self._work.settle(edit)
             for cell in self._about(edit):
                 if not is_left(self._matrix, cell):  # some tasks may wait for its answer
-                    self._work.settle(settled(self._matrix, cell))
+                    self._work.settle(settled(cell))
 
     def _about(self, number: int) -> list[int]:
         """Returns the cells that can show an edit's picture."""
@@ -424,7 +424,7 @@ class Recorder:
                 self._tell(told, task.phase)
         for ended in dict.fromkeys(later for cell in cells for later in (cell, *matrix.cells.after(cell))):
             if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none
-                self._work.settle(settled(matrix, ended))
+                self._work.settle(settled(ended))
         for number in dict.fromkeys(map(matrix.cells.judgement_of, cells)):
             said = matrix.is_open(matrix.cells.parts(number)[0]) and matrix.judgement(number)
             if said and said.status is not Status.PENDING:
@@ -499,7 +499,7 @@ class Recorder:
 
     def _pending(self, needs: Iterable[int | None]) -> list[int]:
         """Returns those of these edits and cells that are still to come in this start."""
-        matrix, first = self._matrix, settled(self._matrix, 0)
+        matrix, first = self._matrix, settled(0)
         return [
             need
             for need in needs

@@ -8,16 +8,16 @@ from itertools import product
 
 from edit_eval.execution.engine.pilot import PilotCells
 from edit_eval.records import Status
-from edit_eval.scheduling.tasks import PILOT, TaskList, Work
+from edit_eval.scheduling.tasks import ANSWERS_FROM, PILOT, TaskList, Work
 from edit_eval.store.answers import Lookup
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.contract import Kind
 from edit_eval.store.subjects.kinds import EDITS, kinds
 
 
-def settled(matrix: Matrix, cell: int) -> int:
+def settled(cell: int) -> int:
     """Returns the number by which `Work` knows a cell; smaller numbers are edits."""
-    return matrix.cells.answers_from + cell
+    return ANSWERS_FROM + cell
 
 
 def fill_work(
@@ -42,7 +42,6 @@ def fill_work(
 
     A batch waits for the edits that its subjects wait for, and for the cells whose replies its questions need.
     """
-    work.answers_from = settled(matrix, 0)
     made_with = matrix.experiment.made_with
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
     asked, beside = list[list[int]](), list[list[int]]()  # what counts may be part of a pilot, what does not comes last
@@ -109,12 +108,12 @@ def edit_needs(matrix: Matrix, edit: int) -> list[int]:
     instruct it."""
     before, critique = matrix.origins.made_from(edit), matrix.critiques.of(edit)
     cells = matrix.cells.cells_of(critique) if critique is not None else ()
-    return [*([] if before is None else [before]), *(settled(matrix, cell) for cell in cells)]
+    return [*([] if before is None else [before]), *(settled(cell) for cell in cells)]
 
 
 def _is_to_come(matrix: Matrix, what: int) -> bool:
     """True if the edit or cell with this number in `Work` is unfinished."""
-    cell = what - settled(matrix, 0)
+    cell = what - ANSWERS_FROM
     return is_left(matrix, cell) if cell >= 0 else _is_pending(matrix, what)
 
 
@@ -127,7 +126,7 @@ def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
     edits = dict.fromkeys(edit for cell in cells for edit in waited_for(matrix, cell) if _is_pending(matrix, edit))
     before = (earlier for cell in cells for earlier in matrix.cells.before(cell).values())
     unanswered = (earlier for earlier in before if is_left(matrix, earlier))
-    return [*edits, *(settled(matrix, cell) for cell in dict.fromkeys(unanswered))]
+    return [*edits, *(settled(cell) for cell in dict.fromkeys(unanswered))]
 
 
 def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:

@@ -150,7 +150,7 @@ def pairs(
         if name not in results.judges:
             meant = did_you_mean(name, results.judges) or Text("; there are: {}", list(results.judges))
             raise ConfigurationError(Text("--judges {}: not in this run{}", name, meant))
-    sees, said = known(results).sees, _votes(votes)
+    sees, said, results = known(results).sees, _votes(votes), results.once
     unfit = tuple(name for name in results.judges if sees.get(name) == "not_last")
     heard = [_rater(results, name) for name in judges or results.judges if name in judges or name not in unfit]
     if not said and not heard and unfit:
@@ -179,7 +179,7 @@ def pairs(
         )
     without = set(left_out)
     samples = [sample for sample in results.samples if sample.id not in without]
-    every = _Every(samples, results.once.edits, heard, said)
+    every = _Every(samples, results.edits, heard, said)
     pairs, opposed = [], 0
     for sample in samples:
         of_sample: list[PreferencePair] = []
@@ -237,7 +237,7 @@ class _Every:
 def _rater(results: Results, judge: str) -> _Rater:
     series = series_of(results)[judge]
     values: dict[tuple[str, str, int], list[float]] = {}
-    for judgement in results.once.judgements:
+    for judgement in results.judgements:
         if judgement.judge == judge and series.score in judgement.scores:
             values.setdefault((judgement.sample_id, judgement.edit_model, judgement.edit_seed), []).append(
                 judgement.scores[series.score]
@@ -250,7 +250,7 @@ def _rater(results: Results, judge: str) -> _Rater:
 
 def _noise(results: Results, judge: str) -> Noise | None:
     """Returns a judge's noise: from answers about the same edit in this run, else from the retest of its passport."""
-    repeats = retest(list(judges_of(results.once)[judge].answers.values()))
+    repeats = retest(list(judges_of(results)[judge].answers.values()))
     if repeats is not None and repeats.answers > repeats.edits:
         return Noise(repeats.sd, float(repeats.answers - repeats.edits), "repeats")
     examined = results.examined.get(judge)

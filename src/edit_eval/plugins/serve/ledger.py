@@ -148,7 +148,6 @@ class Ledger:
         self.recorder = _Recorder(self.matrix, self.directory, self._work, self._audience)
         in_vain = self.recorder.in_vain
         self._work.in_vain = lambda task: not any(map(self._is_wanted, task.units)) or in_vain(task)
-        self._work.answers_from = self.matrix.cells.answers_from
         self._laid: dict[str, str] = {}
 
     @property

@@ -397,7 +397,7 @@ class Service:
                 self._forget(ticket)
                 matrix = self.ledger.matrix
                 for cell in matrix.cells.cells_of_subject(ticket.number):  # release tasks that wait for these
-                    self.work.settle(settled(matrix, cell))
+                    self.work.settle(settled(cell))
         if self._closing.is_set() and not self.waiting and not self._late:
             self.work.kept.clear()
             return True
@@ -450,7 +450,7 @@ class Service:
             for cell in matrix.cells.cells_of(judgement):
                 judge, question = matrix.judge_of(cell).name, matrix.address(cell)[5]
                 if before := matrix.cells.before(cell):
-                    after = [settled(matrix, earlier) for earlier in before.values()]
+                    after = [settled(earlier) for earlier in before.values()]
                     self.work.add(f"judge:{judge}", [cell], after=after)
                     added = True
                 else:

@@ -113,6 +113,9 @@ class MatrixState(Protocol):
     def samples(self) -> Sequence[Sample]: ...
 
     @property
+    def reported(self) -> list[int]: ...
+
+    @property
     def cells(self) -> CellNumbers: ...
 
     @property

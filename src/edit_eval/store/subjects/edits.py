@@ -39,11 +39,7 @@ class Edits(Kind):
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields by edit model, edit seed, judge, repeat, sample; none of controls, and none beside the filters."""
         experiment, cells = matrix.experiment, matrix.cells
-        own = [
-            place
-            for place, sample in enumerate(matrix.samples)
-            if sample.id not in experiment.beside and not experiment.control_kind(sample)
-        ]
+        own = matrix.reported
         for model in range(len(matrix.edit_models)):
             for edit_seed in range(experiment.edit_seeds):
                 for judge in cells.judges_of_one:
