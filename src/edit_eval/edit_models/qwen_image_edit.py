@@ -34,6 +34,7 @@ class QwenImageEdit(DiffusersModel):
         pipeline: ClassVar[str | None] = None
         size: ClassVar[list[int] | None] = None
         loras: ClassVar[list[Lora]] = []
+        loras_in_part: ClassVar[bool] = False
 
         @property
         def guidance(self) -> dict[str, float]:
