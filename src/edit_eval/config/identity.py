@@ -110,8 +110,8 @@ def ask_classes(sections: Iterable[ModelSection], kind: Any, folder: Path, metho
 def in_section(section: ModelSection, error: ConfigurationError) -> ConfigurationError:
     """Returns a class's error with the place of the parameter whose name it begins with."""
     said = str(error)
-    key, _, text = said.partition(": ")
-    if isinstance(said, Text) and said.template == f"{key}: {{}}":
+    key, colon, text = said.partition(": ")
+    if colon and isinstance(said, Text) and said.template == f"{key}: {{}}":
         text = said.fields[0]
     return ConfigurationError(Text("{}: {}", section.named(key), text)) if key in section.names else error
 

@@ -101,7 +101,10 @@ def files_revision(**files: str) -> str:
 def _digest(files: Mapping[str, Path]) -> str:
     digest = hashlib.sha256()
     for name, path in files.items():
-        size = path.stat().st_size
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError as error:  # a link to nothing
+            raise ConfigurationError(Text("{} is missing; copy or download the model's files again", path)) from error
         digest.update(f"{name}\0{size}\0".encode())
         with path.open("rb", buffering=0) as file:
             for start in _block_starts(size):

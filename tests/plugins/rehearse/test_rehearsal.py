@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from edit_eval.plugins.rehearse.stand_ins import StandIns, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart
 from edit_eval.run import Run
 from edit_eval.scheduling.tasks import Model
+from execution.machine.test_weights import model
 from fake_nvml import gpu, install
 from judge_server import JudgeServer
 from small_benchmark import configuration, write_benchmark
@@ -164,6 +166,25 @@ def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Co
     unknown = {"type": "transformers", "params": {"device_ids": "cpu:1", "model_name": "google/gemma-4-31B-it"}}
     file = yaml_file(tmp_path, reward_model=unknown)
     one_error(command("rehearse", file), 2, 'hf download google/gemma-4-31B-it --include "*.json"')
+
+
+@pytest.mark.parametrize("verb", ["run", "rehearse"])
+@pytest.mark.parametrize(
+    ("half", "said"),
+    [
+        (lambda file: file.unlink(), "b.safetensors is missing"),
+        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "b.safetensors is cut off"),
+        (lambda file: (file.unlink(), file.symlink_to("nowhere")), "b.safetensors is missing"),
+    ],
+)
+def test_weights_that_are_half_here_are_named(
+    verb: str, half: Callable[[Path], Any], said: str, command: Command, tmp_path: Path
+) -> None:
+    write_benchmark(tmp_path, 2)
+    half(model(tmp_path / "judge", "a.safetensors", "b.safetensors") / "b.safetensors")
+    judge = {"type": "transformers", "params": {"device_ids": "cpu:1", "model_name": str(tmp_path / "judge")}}
+    one_error(command(verb, yaml_file(tmp_path, reward_model=judge)), 2, said)
+    assert left_behind() == []
 
 
 def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Unpack
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration, Filters, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.checks import CHECKS, Context, look
+from edit_eval.execution.advice.checks import CHECKS, Context, look, reachable, weights
 from edit_eval.execution.advice.planning import Plan
 from edit_eval.execution.engine.interruption import announced_before_it_runs
 from edit_eval.execution.session import driver_of
@@ -28,7 +28,7 @@ from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
 from edit_eval.plugins.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.plugins.rehearse.in_worker.rehearsed import FAULTS
-from edit_eval.plugins.rehearse.stand_ins import stand_ins
+from edit_eval.plugins.rehearse.stand_ins import is_half_here, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart, start, tell
 from edit_eval.preparation import plan
 from edit_eval.records import Judgement, Sample
@@ -76,6 +76,12 @@ def rehearse(
         findings = [
             finding for finding in look(context, [check for check in CHECKS if check.room]) if finding.level != "ok"
         ]
+        for model in context.wanted:
+            if is_half_here(model.weights):  # random ones would hide it
+                broken = [*reachable(context, model), *weights(context, model)]
+                if stops := [finding.line for finding in broken if finding.stops]:
+                    raise ConfigurationError(stops[0])
+                findings += broken
         texts = [sample.instruction for sample in everything.samples[:200]] + _prompts(configuration)
         made = stand_ins(configuration, folder / "models", layers, texts)
         count = samples or max(FEWEST, len({d for w in context.wanted if w.model.kind == "edit" for d in w.places}))

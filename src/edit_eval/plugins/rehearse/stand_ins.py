@@ -23,7 +23,7 @@ from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import Weights
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS
-from edit_eval.plugins.rehearse.in_worker.stand_in import StandInMade
+from edit_eval.plugins.rehearse.in_worker.stand_in import WEIGHTS, StandInMade
 from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
 from edit_eval.privacy import hide_secrets
 from edit_eval.records import model_title
@@ -61,6 +61,13 @@ class StandIns:
     def filled(self) -> frozenset[str]:
         """The models whose weights are to be drawn once they are loaded."""
         return frozenset(key for key, what in self.loads.items() if what == "stand-in")
+
+
+def is_half_here(weights: Weights) -> bool:
+    """True if some weights are here, or a link to some, and a run would find something wrong with them."""
+    return bool(weights.folder and weights.faults) and (
+        weights.stored > 0 or any(path.suffix in WEIGHTS for path in weights.folder.rglob("*"))
+    )
 
 
 def stand_ins(configuration: Configuration, folder: Path, layers: int | None, texts: Sequence[str]) -> StandIns:
