@@ -52,7 +52,7 @@ def test_from_doctor_to_rehearse_to_run(command: Command, tmp_path: Path, monkey
     assert command(*doctor).code == 0
     evening = command(*rehearse, "--json")
     assert (evening.code, evening.document["reasons"]) == (0, [])
-    assert {fault["outcome"] for fault in evening.document["faults"]} <= {"made", "not planted"}
+    assert {fault["outcome"] for fault in evening.document["faults"]} <= {"made", "no batch"}
     assert {place for model in evening.document["models"] for place in model["devices"]} == {f"cuda:{n}" for n in SIX}
     assert command(*run).code == 0
     [made] = Path("runs").iterdir()

@@ -17,7 +17,7 @@ from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.machine.fitting import Wanted, weights_of
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.rehearse.came_of_it import models_of
-from edit_eval.plugins.rehearse.found import Rehearsal
+from edit_eval.plugins.rehearse.found import OUTCOMES, Rehearsal
 from edit_eval.plugins.rehearse.in_worker.rehearsed import FAULTS
 from edit_eval.plugins.rehearse.in_worker.stand_in import cut_layers, write_holes
 from edit_eval.plugins.rehearse.rehearsal import rehearse
@@ -138,8 +138,10 @@ def test_a_fault_that_costs_an_edit_is_a_reason_against_the_night(tmp_path: Path
     rehearsal = rehearse(configuration(tmp_path, edit=only, judge=only), samples=1, faults=True)
     assert rehearsal.faults is not None
     lost = {fault.fault: fault.outcome for fault in rehearsal.faults}
-    assert lost["memory"] == "not planted", "one pair is no batch"
-    assert {outcome.partition(":")[0] for outcome in lost.values()} <= {"made", "not planted", "missing", "edit_failed"}
+    assert lost["memory"] == "no batch"
+    assert "not planted" in lost.values(), "one sample is not enough"
+    assert {outcome.partition(":")[0] for outcome in lost.values()} <= {*OUTCOMES, "made", "edit_failed"}
+    assert len(rehearsal.reasons) == sum(outcome not in ("made", "no batch") for outcome in lost.values())
 
 
 def test_models_that_fail_are_reasons_and_exit_3(command: Command, tmp_path: Path) -> None:
@@ -151,6 +153,20 @@ def test_models_that_fail_are_reasons_and_exit_3(command: Command, tmp_path: Pat
     assert any("no room for the weights" in reason for reason in document["reasons"])
     assert document["plan"] is None
     assert left_behind() == []
+
+
+def test_why_a_worker_was_retired_is_a_reason(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 4)
+    Path("lame.py").write_text(
+        "class Lame:\n    def __init__(self, parameters): pass\n"
+        "    def load(self, devices):\n        try: open(__file__ + '.once', 'x')\n"
+        "        except FileExistsError: return\n        raise RuntimeError('a lame leg')\n"
+        "    def edit(self, request, on_step): return request.pictures['source'].copy()\n"
+    )
+    plain = configuration(tmp_path)
+    plain["diffusion_model"] = {"class_path": "lame.py:Lame", "params": {"device_ids": "cpu:2"}}
+    (reason,) = rehearse(plain, samples=4).reasons
+    assert reason == "edit model Lame on cpu:0: RuntimeError: a lame leg"
 
 
 def test_when_its_time_is_over_it_says_so(tmp_path: Path) -> None:

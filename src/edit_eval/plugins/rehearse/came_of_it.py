@@ -13,7 +13,7 @@ from edit_eval.plugins.rehearse.in_worker.rehearsed import FAULTS, Mark
 from edit_eval.plugins.rehearse.stand_ins import StandIns
 from edit_eval.plugins.rehearse.start import RehearsedStart
 from edit_eval.records import Edit, Judgement, Status
-from edit_eval.text import Text
+from edit_eval.text import Items, Text
 
 NEAR = 0.05
 """How far measured memory may lie from what was predicted."""
@@ -166,7 +166,10 @@ def _answers(start: RehearsedStart) -> dict[tuple[str, str], str]:
 
 
 def failures_of(first: RehearsedStart) -> Iterator[str]:
-    """Yields why edits and judgements have failed, each reason once."""
+    """Yields why workers were retired, and why edits and judgements have failed, each reason once."""
+    for reason, places in first.retired.items():
+        if reason not in first.stopped:
+            yield Text("{}: {}", Items(places), reason)
     seen = set()
     ended: list[Edit | Judgement] = [*first.edits, *first.judgements]
     for record in ended:
@@ -181,10 +184,12 @@ def failures_of(first: RehearsedStart) -> Iterator[str]:
 def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
     """Returns what the run has made of each planted fault."""
     faults = []
+    batches = any(w.model.kind == "judge" and w.section.placement.batch_size > 1 for w in last.wanted)
     planted = {mark["fault"]: mark for mark in last.marks if mark["what"] == "planted"}
     for fault in FAULTS:
         if fault not in planted:
-            faults.append(FaultRehearsed(fault, "", "", "not planted", "", ()))
+            untried = "not planted" if batches or fault != "memory" else "no batch"
+            faults.append(FaultRehearsed(fault, "", "", untried, "", ()))
             continue
         mark = planted[fault]
         kind, _, name = mark["model"].partition(":")

@@ -17,7 +17,8 @@ FAULTS: Mapping[str, Text] = {
     "silent": Text("the card stops answering"),
 }
 OUTCOMES: Mapping[str, Text] = {
-    "not planted": Text("not tried: no batch or edit was left for it"),
+    "not planted": Text("not tried: no batch or edit was left for it; give more `--samples`, or more `--minutes`"),
+    "no batch": Text("cannot happen: no judge is asked about several pairs at once"),
     "missing": Text("missing"),
 }
 
@@ -86,7 +87,7 @@ class FaultRehearsed:
     sample: str
     device: str
     outcome: str
-    """What became of the edit or the judgement that it hit: `made`, `missing`, its status, or `not planted`."""
+    """What became of the edit or the judgement that it hit: `made`, `missing`, its status, `not planted`; or `no batch`."""
     made_on: str
     """The device on which it was made in the end."""
     notes: tuple[str, ...]
@@ -109,7 +110,7 @@ class Rehearsal:
     findings: tuple[Mapping[str, Any], ...]
     """What would not fit, or might not, and the setting that would."""
     failures: tuple[str, ...]
-    """Why edits have failed, and judgements."""
+    """Why edits have failed, and judgements; and why workers were retired."""
     notes: tuple[str, ...]
     stopped: str = ""
     """Why it ended early; empty if it did not."""
@@ -129,7 +130,7 @@ class Rehearsal:
         reasons += [
             Text("{}: {}", FAULTS[fault.fault], OUTCOMES.get(fault.outcome, fault.outcome))
             for fault in self.faults or ()
-            if fault.outcome not in ("made", "not planted")
+            if fault.outcome not in ("made", "no batch")
         ]
         return reasons + [self.stopped] * bool(self.stopped)
 

@@ -47,6 +47,8 @@ class RehearsedStart:
     answered: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The sample and edit model of each answer, by its key."""
     notes: list[str] = field(default_factory=list)
+    retired: dict[str, list[str]] = field(default_factory=dict)
+    """By reason, the workers that were given up."""
     stopped: str = ""
 
     @property
@@ -69,8 +71,8 @@ class RehearsedStart:
 class _Listener(Spectator):
     """Tells on stderr how far it is, without a score, and keeps what the run says."""
 
-    def __init__(self, notes: list[str]) -> None:
-        self.notes = notes
+    def __init__(self, came: RehearsedStart) -> None:
+        self.notes, self._retired = came.notes, came.retired
         self._count = {"edit": 0, "judge": 0}
 
     def note(self, text: str) -> None:
@@ -84,6 +86,8 @@ class _Listener(Spectator):
         where = Text("{} on {}", model_title(replica.model.key.removesuffix(f" on {place}")), place)
         if state == "loaded":
             tell(Text("loaded: {}", where))
+        elif state == "retired":
+            self._retired.setdefault(message["reason"], []).append(where)
         elif state == "died" and message.get("reason"):
             self.note(Text("{}: {}", where, str(message["reason"])))
 
@@ -136,7 +140,7 @@ def start(
             matrix, _ = place.recall(directory, experiment, ())
             try:
                 with _alarm(left()):
-                    session.run(matrix, directory, _Listener(came.notes), data.samples, grace=GRACE)
+                    session.run(matrix, directory, _Listener(came), data.samples, grace=GRACE)
             except EditEvalError as error:
                 over = isinstance(error, Stopped) and left() <= 0
                 came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)
