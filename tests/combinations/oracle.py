@@ -13,7 +13,19 @@ from statistics import fmean
 from typing import NamedTuple
 
 from combinations import planted
-from combinations.drawing import BROKEN, IDS_LEFT_OUT, PRICE, STORM, Draw, Row, column_names, judges, model_of, table
+from combinations.drawing import (
+    BROKEN,
+    IDS_LEFT_OUT,
+    PAID,
+    PRICE,
+    STORM,
+    Draw,
+    Row,
+    column_names,
+    judges,
+    model_of,
+    table,
+)
 
 HEADLINES = {"followed": "overall", "measure": "change", "drift": "change", "start": "change"}
 """Of the judges whose headline is not `score`."""
@@ -375,13 +387,16 @@ class Expected:
     def tries(self) -> dict[str, range]:
         """How often each failing edit may be tried. Where three or more of a model fail alike, they may do so one after
         the other, which speaks against a process that has worked: then a fresh one tries them again, and is itself
-        replaced once at most, since a third would fail as well."""
+        replaced once at most, since a third would fail as well. A provider is asked twice in a try, and is tried again
+        if it has answered nobody else meanwhile."""
         often = {code: count for code, count in self.edits_asked().items() if count > 1}
         alike = Counter(code.split("|")[0] for code in often)
-        return {
-            code: range(count, count + 1 + 2 * (1 + self.draw["twins"]) * (alike[code.split("|")[0]] > 2))
-            for code, count in often.items()
-        }
+        tries = {}
+        for code, count in often.items():
+            model = code.split("|")[0]
+            fresh = (1 + self.draw["twins"]) * (alike[model] > 2)
+            tries[code] = range(count, count + 1 + 2 * max(fresh, self.draw["paid"] * (model == PAID)))
+        return tries
 
     def spent(self, times: int) -> float:
         """What so many requests to the paid model have cost, in US dollars: a refusal costs as much as an edit."""
