@@ -87,7 +87,7 @@ class FaultRehearsed:
     sample: str
     device: str
     outcome: str
-    """What became of the edit or the judgement that it hit: `made`, `missing`, its status, `not planted`; or `no batch`."""
+    """What became of the edit or the judgement that it hit: `made`, its status, or of `OUTCOMES`."""
     made_on: str
     """The device on which it was made in the end."""
     notes: tuple[str, ...]
