@@ -65,9 +65,9 @@ class StandIns:
 
 def is_half_here(weights: Weights) -> bool:
     """True if some weights are here, or a link to some, and a run would find something wrong with them."""
-    return bool(weights.folder and weights.faults) and (
-        weights.stored > 0 or any(path.suffix in WEIGHTS for path in weights.folder.rglob("*"))
-    )
+    if weights.folder is None or not weights.faults:
+        return False
+    return weights.stored > 0 or any(path.suffix in WEIGHTS for path in weights.folder.rglob("*"))
 
 
 def stand_ins(configuration: Configuration, folder: Path, layers: int | None, texts: Sequence[str]) -> StandIns:
