@@ -142,6 +142,7 @@ def model_of(draw: Draw, name: str) -> str:
     other, is_same = same.get(name, (name, 0))
     return other if is_same else name
 
+
 SWITCHED = ("arena", "way", "schedule")
 """Features whose values are features of their own, so far as pairs are counted."""
 

@@ -60,15 +60,10 @@ def rehearsed(name: str, models: Path, folder: Path, **how: Any) -> Rehearsal:
     write_benchmark(folder, 3)
     overrides = [f"benchmark.data_path={folder / 'benchmark.json'}", f"benchmark.cache_dir={folder / 'cache'}"]
     plain = shipped()[name].read_text("utf-8")
-    for section, kind in (("diffusion_model", "edit"), ("reward_model", "judge")):
+    for section in ("diffusion_model", "reward_model"):
         known = next((real for real in TINY if f"model_name: {real}" in _section(plain, section)), None)
         if known is not None:
             overrides.append(f"{section}.params.model_name={models / TINY[known]}")
-            overrides.append(f"{section}.params." + ("num_inference_steps=2" if kind == "edit" else "max_new_tokens=8"))
-            if kind == "edit":
-                overrides.append(f"{section}.params.canvas=4096")
-            if known == "black-forest-labs/FLUX.1-Kontext-dev":  # its table of shapes has nothing below a megapixel
-                overrides.append(f"{section}.params.call={{_auto_resize: false}}")
     if "categories" in plain:
         overrides.append("benchmark.categories=[physical, social]")
     return rehearse(shipped()[name], overrides=overrides, devices="cpu:1", minutes=60, **how)
@@ -86,6 +81,11 @@ def test_a_shipped_configuration_is_rehearsed_without_any_weights(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     rehearsal = rehearsed(name, without_weights, tmp_path, layers=2, samples=2)
     assert rehearsal.reasons == [], rehearsal
+    assert {note.partition(": on the CPU")[0] for note in rehearsal.notes} >= {
+        f"{'edit model' if kind == 'edit' else kind} {name}"
+        for kind, _, name in (model.model.partition(":") for model in rehearsal.models)
+    }
+    assert any("takes this CPU at least" in note for note in rehearsal.notes)
     for model in rehearsal.models:
         assert model.loads == "stand-in"
         assert model.measured is not None

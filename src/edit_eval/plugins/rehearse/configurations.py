@@ -324,6 +324,18 @@ CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = {
 }
 """By their names on the Hub."""
 
+SMALL: Mapping[str, int] = {
+    "canvas": 4096,
+    "num_inference_steps": 2,
+    "max_new_tokens": 8,
+    "thinking_tokens": 8,
+}
+"""The most of what is asked of a model that is cut to few layers, on a CPU: what ends."""
+SMALL_CALLS: Mapping[str, Mapping[str, Json]] = {"FluxKontextPipeline": {"_auto_resize": False}}
+"""By pipeline, what a small picture needs of its call: its table of shapes has nothing below a megapixel."""
+MEGAPIXEL_TOKENS = 2 * 1024 * 1024 // 16**2
+"""Of a source and an edit of a megapixel, of 16 x 16 pixels each, as most pipelines have them."""
+
 LEAST_LAYERS: Mapping[str, Mapping[str, int]] = {
     "Flux2Pipeline": {"text_encoder": 31},
     "Flux2KleinPipeline": {"text_encoder": 28},

@@ -83,8 +83,11 @@ def rehearse(
                     raise ConfigurationError(stops[0])
                 findings += broken
         texts = [sample.instruction for sample in everything.samples[:200]] + _prompts(configuration)
-        made = stand_ins(configuration, folder / "models", layers, texts)
-        count = samples or max(FEWEST, len({d for w in context.wanted if w.model.kind == "edit" for d in w.places}))
+        made = stand_ins(
+            configuration, folder / "models", layers, texts, {w.model.key for w in context.wanted if not w.on_gpu}
+        )
+        fewest = 1 if made.small else FEWEST
+        count = samples or max(fewest, len({d for w in context.wanted if w.model.kind == "edit" for d in w.places}))
         chosen = _spread(experiment.samples, count)
         if not chosen:
             raise ConfigurationError(Text("{}: no sample is left that could be edited", configuration.benchmark.source))
@@ -93,6 +96,8 @@ def rehearse(
         def left() -> float:
             return max(0.0, begin + 60 * minutes - time.monotonic())
 
+        for note in made.notes:
+            tell(note)
         for what, count_left in made.cut.items():
             tell(Text("{}: {} left out", what, counted(count_left, "layer")))
         batches = {f"judge:{name}": judge.placement.batch_size for name, judge in asked.judges.items()}

@@ -7,8 +7,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,28 @@ from edit_eval.execution.advice.cards import published
 from edit_eval.execution.advice.probing import LOADERS
 from edit_eval.execution.machine.environments import import_path, interpreter
 from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
-from edit_eval.execution.machine.weights import Weights
+from edit_eval.execution.machine.weights import BYTES, Weights
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS
+from edit_eval.plugins.rehearse.configurations import (
+    CONFIGURATIONS,
+    LEAST_LAYERS,
+    MEGAPIXEL_TOKENS,
+    SMALL,
+    SMALL_CALLS,
+)
 from edit_eval.plugins.rehearse.in_worker.stand_in import WEIGHTS, StandInMade
 from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
 from edit_eval.privacy import hide_secrets
 from edit_eval.records import model_title
-from edit_eval.text import Text
+from edit_eval.reporting.formats import duration
+from edit_eval.text import Items, Text
 from edit_eval.workers.model_class import PlainParameters, make_parameters
 
 SECONDS = 600.0
 """Longest that making a stand-in may take; the slowest of the table takes half a minute, its imports included."""
 SMALL_FILES = '--include "*.json" "*.txt" "*.jinja" "*.model"'
+STEPPING = ("transformer", "unet")
+"""The networks that compute at each step."""
 DUMMY = ("vllm", "sglang")
 """Engines that serve random weights where they are asked for with `--load-format dummy`."""
 
@@ -54,8 +63,10 @@ class StandIns:
     cut: dict[str, int] = field(default_factory=dict)
     """By model, how many layers were left out."""
     notes: list[str] = field(default_factory=list)
-    folders: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By what it is made of, a stand-in's folder and the layers left out: models that load the same share one."""
+    small: bool = False
+    """True if less is asked of one, as it runs on a CPU."""
+    folders: dict[str, tuple[str, StandInMade]] = field(default_factory=dict)
+    """By what it is made of, a stand-in's folder and what came of it: models that load the same share one."""
 
     @property
     def filled(self) -> frozenset[str]:
@@ -70,16 +81,23 @@ def is_half_here(weights: Weights) -> bool:
     return weights.stored > 0 or any(path.suffix in WEIGHTS for path in weights.folder.rglob("*"))
 
 
-def stand_ins(configuration: Configuration, folder: Path, layers: int | None, texts: Sequence[str]) -> StandIns:
+def stand_ins(
+    configuration: Configuration,
+    folder: Path,
+    layers: int | None,
+    texts: Sequence[str],
+    on_cpu: Container[str] = (),
+) -> StandIns:
     """Makes a stand-in under `folder` for every model whose weights are not here, or that is to have few `layers`.
 
+    With few layers those `on_cpu` (keys) are asked for small pictures, few steps and short answers (`SMALL`).
     `texts` are what a tokenizer of our own is trained on, where none is here. Raises `ConfigurationError` for a model
     of whose configuration nothing is known, with what to download.
     """
     made = StandIns(configuration)
     sections = {}
     for key, section in configuration.models.items():
-        sections[key] = _section(made, key, section, folder / key.replace(":", "-"), layers, texts)
+        sections[key] = _section(made, key, section, folder / key.replace(":", "-"), layers, texts, key in on_cpu)
     edits = {section.name: section for key, section in sections.items() if key.startswith("edit:")}
     judges = {section.name: section for key, section in sections.items() if key.startswith("judge:")}
     made.configuration = configuration.model_copy(
@@ -92,7 +110,13 @@ def stand_ins(configuration: Configuration, folder: Path, layers: int | None, te
 
 
 def _section(
-    made: StandIns, key: str, section: ModelSection, target: Path, layers: int | None, texts: Sequence[str]
+    made: StandIns,
+    key: str,
+    section: ModelSection,
+    target: Path,
+    layers: int | None,
+    texts: Sequence[str],
+    on_cpu: bool,
 ) -> ModelSection:
     """Returns a model's section as it is rehearsed."""
     own, served = _class_of(made.configuration, section), section.served
@@ -108,23 +132,48 @@ def _section(
         return section
     who = model_title(key)
     order = {**_source(who, weights, section), "layers": layers, "texts": list(texts), "dtype": _dtype(section)}
+    small = bool(layers) and on_cpu and served is None
+    order["on_cpu"] = small
     order["least"] = LEAST_LAYERS.get(_pipeline(own, section), {})
     python = interpreter(section) or sys.executable
     alike = json.dumps([python, order], sort_keys=True)
     if alike not in made.folders:
-        made.folders[alike] = str(target), _made(who, python, {**order, "target": str(target)})["cut"]
-    folder, cut = made.folders[alike]
+        made.folders[alike] = str(target), _made(who, python, {**order, "target": str(target)})
+    folder, stand_in = made.folders[alike]
     made.loads[key] = "stand-in"
-    if cut:
-        made.cut[key] = cut
+    if stand_in["cut"]:
+        made.cut[key] = stand_in["cut"]
     update: PlainParameters = {checkpoint_of(section)[0]: folder, "revision": None}
     if served is not None:
         made.loads[key] = "server"
         update["serve"] = {**section.parameters["serve"], "args": [*served.args, "--load-format", "dummy"]}
     elif section.protocol is None:
         update |= _settled(made, who, make_parameters(own, section.parameters), section)
+    if small:
+        update |= _small(made, who, own, section, stand_in)
     parameters = {**section.parameters, **{k: v for k, v in update.items() if k in section.parameters or v is not None}}
-    return section.model_copy(update={"parameters": parameters})
+    placement = section.placement.model_copy(update={"batch_size": 1} if small else {})
+    return section.model_copy(update={"parameters": parameters, "placement": placement})
+
+
+def _small(made: StandIns, who: str, own: Any, section: ModelSection, stand_in: StandInMade) -> PlainParameters:
+    """Returns what is asked for instead on a CPU, and notes it, and what a step of a whole picture would cost there."""
+    names = SMALL.keys() & {field.name for field in fields(own.Parameters)}
+    update: PlainParameters = {name: min(section.parameters.get(name) or SMALL[name], SMALL[name]) for name in names}
+    said = [f"{name}: {update[name]}" for name in sorted(names)]
+    made.small = True
+    made.notes.append(Text("{}: on the CPU it is asked for little: {}", who, Items(said)))
+    if section.protocol is None:
+        if section.parameters.get("size"):
+            update["size"] = None
+        if call := SMALL_CALLS.get(_pipeline(own, section)):
+            update["call"] = {**section.parameters.get("call", {}), **call}
+        inner = max((size for part, size in stand_in["parts"].items() if part in STEPPING), default=0)
+        seconds = 2 * inner / BYTES[_dtype(section)] * MEGAPIXEL_TOKENS / stand_in["speed"]
+        made.notes.append(
+            Text("{}: a step of a picture of a megapixel takes this CPU at least {}", who, duration(seconds))
+        )
+    return update
 
 
 def _class_of(configuration: Configuration, section: ModelSection) -> Any:

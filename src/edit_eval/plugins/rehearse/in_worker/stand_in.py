@@ -15,12 +15,15 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 from edit_eval.json_values import JsonObject, Unchecked
 
+SIDE = 1024
+"""Of a matrix of which the product is timed."""
 LARGEST_FILE = 10_000_000_000
 """Bytes; diffusers splits here when it saves."""
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".onnx", ".msgpack", ".h5")
@@ -91,6 +94,8 @@ class StandInMade(TypedDict, total=False):
     """Bytes of weights by part."""
     cut: int
     """Number of layers that were left out."""
+    speed: float
+    """Operations a second of one thread of the CPU, in the product of two matrices."""
     error: str
     """Why there is none; then there is nothing else."""
 
@@ -100,7 +105,8 @@ def make(order: Mapping[str, Any]) -> StandInMade:
 
     `order`: `source` (a folder with the configurations; empty without one), `published` (the same as data, see
     `configurations.py`), `target` (the folder to make), `dtype`, `layers` (each stack is cut to so many; None: whole),
-    `least` (by part, layers that must stay), `texts` (what a tokenizer is trained on).
+    `least` (by part, layers that must stay), `texts` (what a tokenizer is trained on), `on_cpu` (say how
+    fast that is, too).
     """
     target = Path(order["target"])
     if order["source"]:
@@ -115,7 +121,19 @@ def make(order: Mapping[str, Any]) -> StandInMade:
                 cut += cut_layers(config, max(order["layers"], order["least"].get(name, 0)))
                 file.write_text(json.dumps(config, indent=1), "utf-8")
     parts = {name: write_holes(file.parent, target, name, order["dtype"]) for name, file in _configurations(target)}
-    return {"parts": parts, "cut": cut}
+    made: StandInMade = {"parts": parts, "cut": cut}
+    return {**made, "speed": _speed(order["dtype"])} if order.get("on_cpu") else made
+
+
+def _speed(dtype: str) -> float:
+    import torch
+
+    torch.set_num_threads(1)
+    matrix = torch.ones(SIDE, SIDE, dtype=getattr(torch, dtype))
+    begin = time.perf_counter()
+    for _ in range(4):
+        matrix @ matrix
+    return 4 * 2 * SIDE**3 / (time.perf_counter() - begin)
 
 
 def _configurations(folder: Path) -> Iterator[tuple[str, Path]]:
