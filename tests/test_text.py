@@ -113,7 +113,9 @@ def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
         context, _, template = key.rpartition(CONTEXT)
         fields = [(n, spec, conv) for _, n, spec, conv in string.Formatter().parse(template) if n is not None]
         numbered = {n: (spec, conv) for n, spec, conv in fields}
-        parts = [(s, c) for _, s, c in fields] if "" in numbered else [numbered[str(n)] for n in range(len(numbered))]
+        last = max(map(int, numbered), default=-1) if "" not in numbered else -1  # a count may decide and not be shown
+        places = range(1 + last)
+        parts = [numbered.get(str(n), ("d", None)) for n in places] or [(s, c) for _, s, c in fields]
         values: list[object] = []
         for i, (spec, conversion) in enumerate(parts):
             words = foreign[(number + i) % len(foreign)]

@@ -66,7 +66,7 @@ def test_the_verb_prints_writes_and_refuses(made: Run, command: Command, tmp_pat
         (["hasty"], "cannot both choose and report"),
         (["colour", "--sizes", "1,8"], "from 1 to 4"),
         (["colour", "--sizes", "many"], "whole numbers"),
-        (["colour", "--to", tmp_path / "curve.png"], "a file that ends in .svg or .csv"),
+        (["colour", "--to", tmp_path / "curve.png"], "a file that ends in .svg, .csv, "),
         (["colour", "--to", tmp_path / "curve.svg"], "already exists"),
     ):
         refused = command(*asked, *more)
