@@ -358,8 +358,8 @@ def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) 
 @pytest.mark.parametrize(
     ("point", "line"),
     [
-        ("mine = mine:Mine", "wrong 1.0: the entry point `mine` must be called benchmark.mine or edit_model.mine or"),
-        ("juge.mine = mine:Mine", "wrong 1.0: the entry point `juge.mine` must be called benchmark.juge.mine or"),
+        ("mine = mine:Mine", "wrong 1.0: the entry point `mine` must be called benchmark.mine, edit_model.mine"),
+        ("juge.mine = mine:Mine", "wrong 1.0: the entry point `juge.mine` must be called benchmark.juge.mine, "),
         ("judge.mine = mine", "wrong 1.0: the entry point `judge.mine` must name a class: `mine:ClassName`"),
     ],
 )

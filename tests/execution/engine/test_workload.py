@@ -13,7 +13,7 @@ from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.records import Reply, Status
 from edit_eval.scheduling.batches import cut_batches
-from edit_eval.scheduling.tasks import PILOT, Task, Work
+from edit_eval.scheduling.tasks import ANSWERS_FROM, PILOT, Task, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.controls import Controls
 from small_matrix import Asking, ask, asked_judge, comparing_judge, give_reply, small_matrix, small_samples
@@ -256,7 +256,7 @@ def test_a_batch_is_of_one_question_and_one_reading_and_waits_for_the_earlier_on
     named = [(tuple(matrix.address(u)[0] for u in t.units), *matrix.address(t.units[0])[5:7]) for t in work.of("judge")]
     batches = [("s0",), ("s1",), ("s2",), ("s3", "s6"), ("s4", "s7"), ("s5", "s8")]
     assert named == [(of, question, reading) for reading in range(2) for question in "abc" for of in batches]
-    last = matrix.cells.everything
+    last = ANSWERS_FROM
     for task in work.of("judge"):
         edits = [matrix.cells.judged(matrix.cells.judgement_of(unit)).subject for unit in task.units]
         before = [last + cell for unit in task.units for cell in matrix.cells.before(unit).values()]

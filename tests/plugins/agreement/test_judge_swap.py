@@ -160,7 +160,6 @@ def test_the_verbs(old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert f"`edit-eval agreement {old.path} {new.path}` says more" in said
 
 
-@pytest.mark.check
 def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_would(
     folder: Path, old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

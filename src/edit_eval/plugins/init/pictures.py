@@ -197,7 +197,7 @@ def _pictures_path(beside: Path, sources: Sequence[str]) -> str:
     """Returns the folder from which the sources' paths count; empty if it is the table's, or if that is not clear."""
     tops = dict.fromkeys((beside, Path()))
     counts = {
-        os.path.normpath(folder): sum(os.path.isfile(folder / source) for source in sources)
+        os.path.normpath(folder): len([source for source in sources if os.path.isfile(folder / source)])
         for folder in (*tops, *(top / name for top in tops for name in sorted(_folders(top))))
     }
     most = max(counts.values())
