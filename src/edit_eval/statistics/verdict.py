@@ -98,7 +98,7 @@ class Contest(msgspec.Struct, frozen=True):
     """Of these alone; corrected like `p_adjusted`."""
     tipping_share: float | None = None
     ruled_out_share: float | None = None
-    more: More = More("none")
+    more: More = More("unknown", because="no_scores")
     """Of these, how many would show this lead."""
     exact: bool = False
     """True if the exact test of signs decides."""

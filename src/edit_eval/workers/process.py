@@ -343,10 +343,10 @@ class Worker:
         if "server" in taken:
             from edit_eval.endpoints.serving import ServerEnvironment  # no other model waits for its imports
 
-            class Here(ServerEnvironment):
+            class WatchedEnvironment(ServerEnvironment):
                 moves = staticmethod(partial(incoming, os.environ))
 
-            more["server"] = Here(**self._server)
+            more["server"] = WatchedEnvironment(**self._server)
         self._model.load(self._devices, **{name: value for name, value in more.items() if name in taken})
         about: dict[str, object] = getattr(self._model, "about", dict)()
         self._capacity = max(1, int(getattr(self._model, "capacity", 1)))

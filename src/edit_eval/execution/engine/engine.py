@@ -117,7 +117,9 @@ class Engine:
         self._blame = Blame(policy, work, records, watcher.note, users)
         self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
         self._load_failures: Counter[int] = Counter()
-        self._free: dict[int, int] = {}  # what was free on a replica's device when it last had no memory for a load
+        self._free: dict[
+            int, int | None
+        ] = {}  # what was free on a replica's device when it last had no memory for a load
         self._due: dict[int, float] = {}  # replicas that load again only then
         self._waiting: dict[int, Replica] = {}  # those of them that would begin
         self._users = users
@@ -629,9 +631,9 @@ class Engine:
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
             if worker.short is not None:
                 users, tried = self._users(replica.place), self._load_failures[replica.number]
-                before, free = self._free.get(replica.number), worker.short.get("device_free", 0)
+                before, free = self._free.get(replica.number), worker.short.get("device_free")
                 self._free[replica.number] = free
-                passes = users or (before is not None and free > before)
+                passes = users or (before is not None and free is not None and free > before)
                 reason += memory_figures(worker.short, users)
                 if tried == 1 or (passes and tried <= len(LOAD_AGAIN)):
                     wait = LOAD_AGAIN[tried - 1]

@@ -79,8 +79,10 @@ def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[Reanalyse
 
 
 def _files(folder: Path) -> list[Path]:
-    """Returns the files of a folder that others may have packed. Raises `ConfigurationError` for a link that leads
-    out of it."""
+    """Returns the files of a folder that others may have packed.
+
+    Raises `ConfigurationError` for a link that points outside it.
+    """
     plain = PlainFiles(folder)
     files = [file for file in plain.walk() if file.is_file()]
     if outside := next((file for file in files if plain.refused(file, file.name)), None):

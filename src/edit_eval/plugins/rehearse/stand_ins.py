@@ -170,9 +170,10 @@ def _small(made: StandIns, who: str, own: Any, section: ModelSection, stand_in: 
             update["call"] = {**section.parameters.get("call", {}), **call}
         inner = max((size for part, size in stand_in["parts"].items() if part in STEPPING), default=0)
         seconds = 2 * inner / BYTES[_dtype(section)] * MEGAPIXEL_TOKENS / stand_in["speed"]
-        made.notes.append(
-            Text("{}: a step of a picture of a megapixel takes this CPU at least {}", who, duration(seconds))
-        )
+        if seconds:  # else nothing is known of the network that computes
+            made.notes.append(
+                Text("{}: a step of a picture of a megapixel takes this CPU at least {}", who, duration(seconds))
+            )
     return update
 
 
