@@ -103,10 +103,10 @@ class AcceleratedQwen3VL(Qwen3VL):
         if self.parameters.fused_norms:
             fuse_norms(self._model)
 
-    def _write(self, requests: Sequence[Any], inputs: Any) -> list[Any]:
+    def _write(self, requests: Sequence[Any], inputs: Any, on_step: Any) -> list[Any]:
         if self.parameters.shared_prefix:
             inputs.update(self._with_prefix_read(inputs))
-        return super()._write(requests, inputs)
+        return super()._write(requests, inputs, on_step)
 
     def _with_prefix_read(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Reads the common prefix of all rows once, in one row; returns the changed arguments of `generate`.

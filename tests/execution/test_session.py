@@ -118,7 +118,7 @@ def test_memory_that_others_hold_is_waited_for(tmp_path: Path, monkeypatch: pyte
             raise error
 
     monkeypatch.setattr(module, "refuse", refuse)
-    monkeypatch.setattr(module.time, "sleep", waits.append)
+    monkeypatch.setattr(time, "sleep", waits.append)
     told: list[str] = []
     matrix = Matrix(Experiment.of(loaded, load_samples(loaded)))
     session.refuse_what_cannot_load(matrix, told.append)

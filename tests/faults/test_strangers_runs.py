@@ -37,6 +37,7 @@ from edit_eval.plugins.reanalysis.files import reanalyse
 from edit_eval.plugins.serve.scoring import table_of
 from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.records import Results
+from edit_eval.reporting.page import charts as page_charts
 from edit_eval.reporting.page import page
 from edit_eval.reporting.page.files import draw, export, ids_in
 from edit_eval.reporting.status import sample_document, status_document
@@ -107,7 +108,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def drawn_once() -> Iterator[None]:
     """Charts take nine tenths of a page's time: those of equal results are drawn once."""
-    draw_charts, drawn = page.charts, dict[str, Any]()
+    draw_charts, drawn = page_charts.charts, dict[str, Any]()
 
     def charts(results: Results, summary: Summary, language: str) -> Any:
         told = repr((results, summary)).replace(results.directory, "")
