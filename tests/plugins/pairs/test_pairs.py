@@ -166,6 +166,34 @@ def test_the_expected_share_of_wrong_pairs_holds_what_is_wrong() -> None:
     assert all_of_them.share > 3 * expected.share
 
 
+@pytest.mark.parametrize(("edits", "rare", "jump"), [(2, 0.05, 3), (4, 0.04, 4)])
+def test_true_ties_are_wrong_where_a_judge_nearly_always_repeats_itself(edits: int, rare: float, jump: int) -> None:
+    """Its long-run mean is its usual score, but near the ends of the scale, which no edit comes close to."""
+    within, said, wrong, normal = 0, 0.0, 0.0, 0.0
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        usual = np.clip(np.round(random.normal(5, 1, (120, edits, 1))), jump, 10 - jump)
+        form = (120, edits, 2)
+        jumps = random.integers(1, jump + 1, form) * random.choice([-1, 1], form)
+        answers = usual + (random.random(form) < rare) * jumps
+        differences = (answers[..., 0] - answers[..., 1]).ravel()
+        noise = Noise(float(np.sqrt(np.mean(differences**2) / 2)), differences.size, "repeats", tuple(differences))
+        first, second = np.triu_indices(edits, 1)
+        margins = (answers.mean(2)[:, first] - answers.mean(2)[:, second]).ravel()
+        true = (usual[:, first, 0] - usual[:, second, 0]).ravel()
+        errors = np.full(len(margins), noise.sd)
+        [chosen] = np.nonzero(np.abs(margins) > noise.reach(errors[:1]))
+        clusters = np.repeat(np.arange(120), len(first))
+        expected = expected_wrong(margins, errors, clusters, chosen.tolist(), noise)
+        share = float((np.sign(true) != np.sign(margins))[chosen].mean())
+        within += expected.ci95[0] - 1e-9 <= share <= expected.ci95[1] + 1e-9
+        said, wrong = said + expected.share, wrong + share
+        normal += expected_wrong(margins, errors, clusters, chosen.tolist(), replace(noise, differences=())).share
+    assert within >= 3, "of 4"
+    assert wrong / 2 <= said <= 3 * wrong
+    assert normal < wrong / 2, "else the jumps would need no term of their own"
+
+
 @pytest.mark.chaos
 @pytest.mark.parametrize(("edits", "noise", "asked"), [(4, 1.0, 2), (2, 1.5, 2), (4, 2.0, 3)])
 def test_it_holds_in_95_of_100(edits: int, noise: float, asked: int) -> None:

@@ -71,7 +71,8 @@ class JudgeOfPairs(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     """Pairs that it prefers."""
     wrong: float | None
-    """Expected share of them that its noise has turned; None if it gives none, or never answers differently."""
+    """Expected share of them that its noise has turned, or made of edits that it scores alike; None if it gives none,
+    or never answers differently."""
     wrong_ci95: list[float] | None
 
 
@@ -250,9 +251,11 @@ def _rater(results: Results, judge: str) -> _Rater:
 
 def _noise(results: Results, judge: str) -> Noise | None:
     """Returns a judge's noise: from answers about the same edit in this run, else from the retest of its passport."""
-    repeats = retest(list(judges_of(results)[judge].answers.values()))
+    answers = list(judges_of(results)[judge].answers.values())
+    repeats = retest(answers)
     if repeats is not None and repeats.answers > repeats.edits:
-        return Noise(repeats.sd, float(repeats.answers - repeats.edits), "repeats")
+        differences = tuple(of_edit[0] - of_edit[1] for of_edit in answers if len(of_edit) > 1)
+        return Noise(repeats.sd, float(repeats.answers - repeats.edits), "repeats", differences)
     examined = results.examined.get(judge)
     spread = examined.retest_sd if examined else None
     return None if spread is None else Noise(spread, math.inf, "passport")

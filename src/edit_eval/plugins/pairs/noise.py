@@ -5,6 +5,10 @@ margins of the run: their distribution is taken to be symmetric (which of two ed
 its peak at 0, a mixture of normal distributions of many widths, fitted by EM. A pair's chance of being wrong is then
 the share of its posterior on the other side of 0, the local false sign rate (Stephens, Biostatistics 18, 2017). Being
 chosen for a large margin is allowed for by that, since the chance is given the margin.
+
+That takes noise to be normal. A judge that nearly always repeats itself, and rarely jumps, has noise that is not: then
+margins beyond its reach between edits that it scores alike are jumps. Differences of two answers about one edit say how
+often these are, beyond what normal noise would give; such a pair is wrong, too (`_jumps`).
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from edit_eval.statistics.intervals import FloatArray, IntArray, student_quantile
 
@@ -22,6 +27,9 @@ CELLS = 200
 """Margins that differ by less than this part of the largest are one to the fit."""
 DRAWS = 200
 """Times that source images are drawn anew for the interval."""
+REPEATS_ITSELF = 0.5
+"""Share of margins between edits scored alike that are exactly 0, above which a judge's noise is jumps. Below, 0 is
+also what rounding makes of small margins."""
 TOGETHER = 100_000
 """Margins of all draws that are fitted at once: a hundred bytes each."""
 
@@ -36,6 +44,8 @@ class Noise:
     """Degrees of freedom of that estimate; infinite if it is taken as known."""
     source: str
     """`repeats` or `passport`."""
+    differences: tuple[float, ...] = ()
+    """Of two answers about one edit, in points; empty if only `sd` is known."""
 
     def reach(self, errors: FloatArray) -> FloatArray:
         """Returns the margin beyond which noise of these standard errors is ruled out at .05, two-sided."""
@@ -79,8 +89,6 @@ class _Margins:
 
 
 def _rates(margins: FloatArray, errors: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
-    from scipy.special import ndtr
-
     errors = np.maximum(errors, 1e-12)
     spread = np.sqrt(widths[None, :] ** 2 + errors[:, None] ** 2)
     density = (
@@ -95,9 +103,24 @@ def _rates(margins: FloatArray, errors: FloatArray, widths: FloatArray, weights:
     return rates
 
 
+def _jumps(sizes: FloatArray, least: float, differences: FloatArray, random: np.random.Generator) -> float:
+    """Returns the share, of margins of at least `least`, of those of edits scored alike that normal noise leaves out.
+
+    `sizes` of margins and `least` in standard errors. Half the difference of two answers, of either sign, is spread as
+    their mean is about the edit's own, so two of them make a margin between edits scored alike. From how many of these
+    are 0, and how many margins, follows how many edits are; other margins of 0 make the share larger, not smaller.
+    """
+    halves = random.permutation(np.concatenate([differences, -differences])) / 2
+    alike = np.abs(halves - np.roll(halves, 1)) / np.sqrt(np.mean(differences**2) / 2)
+    at_zero, beyond = np.mean(alike < 1e-9), np.mean(alike >= least) - 2 * ndtr(-least)
+    if at_zero < REPEATS_ITSELF or beyond <= 0:
+        return 0.0
+    return float(min(1.0, min(1.0, np.mean(sizes < 1e-9) / at_zero) * beyond / np.mean(sizes >= least)))
+
+
 @dataclass(frozen=True)
 class ExpectedWrong:
-    """The share of chosen pairs that a judge's noise turned."""
+    """The share of chosen pairs that a judge's noise turned, or made of edits that it scores alike."""
 
     share: float
     ci95: list[float]
@@ -117,7 +140,10 @@ def expected_wrong(
     random = np.random.default_rng(seed)
     every = _Margins(margins, errors)
     [fitted] = every.weights()
-    share = float(_rates(margins[picked], errors[picked], every.widths, fitted).mean())
+    sizes, repeated = np.abs(margins) / np.maximum(errors, 1e-12), np.asarray(noise.differences)
+    least = float(sizes[picked].min(initial=np.inf))
+    jumps = _jumps(sizes, least, repeated, random) if len(picked) and repeated.any() else 0.0
+    share = min(1.0, float(_rates(margins[picked], errors[picked], every.widths, fitted).mean()) + jumps)
     images = int(clusters.max(initial=-1)) + 1
     known = not np.isfinite(noise.freedom)
     factors, often, chances = [], [], []
@@ -132,6 +158,7 @@ def expected_wrong(
         fits = every.weights(np.stack(often[part]), np.array(factors[part]), fitted)
         for factor, weights, chance in zip(factors[part], fits, chances[part], strict=True):
             rates = _rates(margins[picked], factor * errors[picked], every.widths, weights)
-            drawn.append(float((chance < rates).mean()))
+            again = random.choice(repeated, len(repeated)) if jumps else repeated
+            drawn.append(float((chance < rates + (_jumps(sizes, least, again, random) if again.any() else 0)).mean()))
     low, high = np.quantile(drawn, [0.025, 0.975])
     return ExpectedWrong(share, [float(low), float(high)])

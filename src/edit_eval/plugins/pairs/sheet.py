@@ -43,7 +43,7 @@ def _shares(ends: Sequence[float] | None) -> str | None:
 def _lines(document: PreferencePairs) -> Iterator[Text]:
     yield Text(
         "Noise: the standard deviation of one answer, in points. Wrong: the share of these pairs that the judge "
-        "itself, asked often enough, would order the other way, ties one half; what people prefer is another question."
+        "itself, asked often enough, would order the other way or score alike; what people prefer is another question."
     )
     if document.people:
         yield Text("{} pairs are by people's votes, which count above judges.", document.people)

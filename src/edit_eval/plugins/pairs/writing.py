@@ -212,8 +212,8 @@ def card(document: PreferencePairs) -> str:
         lines += ["", f"**Do not train on this**: {who} does not clearly score edits above pictures that are no edits."]
     lines += [
         "",
-        "A pair is wrong where the judge itself, asked often enough, would prefer the other edit. How often the judge "
-        "is wrong about what people prefer is another question, which `edit-eval agreement --people` answers.",
+        "A pair is wrong where the judge itself, asked often enough, would prefer the other edit, or neither. How "
+        "often it is wrong about what people prefer is another question, which `edit-eval agreement --people` answers.",
         "",
         f"- At least {document.agree} families of judges agree on each pair, or people voted on it.",
         f"- {document.opposed} pairs on which judges, or people and judges, contradict each other are left out.",
