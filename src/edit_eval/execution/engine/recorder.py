@@ -364,8 +364,7 @@ class Recorder:
 
     def _judgements_of(self, edits: Iterable[int]) -> list[Judgement]:
         about = dict.fromkeys(shown for edit in edits for shown in self._matrix.shown_with(edit))
-        asked = filter(self._matrix.is_open, about)
-        return [self._matrix.judgement(n) for subject in asked for n in self._matrix.cells.judgements_of(subject)]
+        return [self._matrix.judgement(n) for subject in about for n in self._matrix.cells.judgements_of(subject)]
 
     def _tell_ended(self, ended: Sequence[int], judged: Sequence[Judgement]) -> None:
         for edit in ended:
@@ -426,8 +425,7 @@ class Recorder:
             if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none
                 self._work.settle(settled(ended))
         for number in dict.fromkeys(map(matrix.cells.judgement_of, cells)):
-            said = matrix.is_open(matrix.cells.parts(number)[0]) and matrix.judgement(number)
-            if said and said.status is not Status.PENDING:
+            if (said := matrix.judgement(number)).status is not Status.PENDING:
                 self._audience.judgement(said)
 
     def _tell(self, number: int, phase: int) -> None:
