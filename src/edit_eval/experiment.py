@@ -25,7 +25,7 @@ from edit_eval.benchmarks.selection import (
     tidied,
     with_predecessors,
 )
-from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
+from edit_eval.config.components import NotHere, called_by, identified, import_class, named, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, ask_classes, digest, identity
@@ -190,14 +190,16 @@ class Experiment:
         user has named in this process; in place of another's protocol there is what `derived` gives for its judge.
 
         Raises `KeyError`, `TypeError` or `ValueError` for data that no start has written, and `ConfigurationError` for
-        what a registered protocol refuses.
+        what a registered protocol refuses, and for a kind of subject that is not installed.
         """
+        for kind in plain.get("kinds", ()):  # a package's, without which its subjects would be others'
+            named("subject", str(kind))
         often = EvaluationSection.model_validate({key: plain[key] for key in ("edit_seeds", "repeats", "readings")})
         if len(plain["edit_models"]) > MOST_COLUMNS or len(plain["judges"]) > MOST_COLUMNS:
             raise ValueError(f"more than {MOST_COLUMNS} models")
         for role in ("edit_models", "judges"):
-            named = [str(model["name"]) for model in plain[role]]
-            if twice := next((name for name in named if named.count(name) > 1), None):
+            names = [str(model["name"]) for model in plain[role]]
+            if twice := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"two {role} are called {twice!r}")
         judges = []
         for plain_judge in plain["judges"]:

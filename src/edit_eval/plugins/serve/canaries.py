@@ -18,7 +18,7 @@ CONTROL_OF = "control_of"
 
 
 class Canaries(Edits):
-    """The edits of a service's samples whose tags say which canary they are."""
+    """Pairs that a service sends its judges itself: the edits of the samples whose tags say so."""
 
     name = "canary"
     counts = False

@@ -26,7 +26,7 @@ from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.engine.recorder import Audience, Recorder
 from edit_eval.experiment import UNASKED, Experiment
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.serve.canaries import CLIENT, CONTROL_OF
+from edit_eval.plugins.serve.canaries import CLIENT, CONTROL_OF, Canaries
 from edit_eval.plugins.serve.pictures import Sent
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.protocols.asked import AskedJudge
@@ -138,7 +138,8 @@ class Ledger:
         self.matrix = Matrix(experiment)
         plain = self._configuration.as_plain()
         plain["edit_models"] = {CLIENT.name: {"type": CLIENT.type, "params": {}}}
-        resolved = {**experiment.record(self._configuration.folder), "grows": True}  # for who follows or joins it
+        record = experiment.record(self._configuration.folder)
+        resolved = {**record, "kinds": [Canaries.name], "grows": True}  # the latter for who follows or joins it
         self.directory.write_configuration(plain, resolved)
         if self.environment:
             self.directory.write_environment(self.environment)
