@@ -159,11 +159,12 @@ def test_a_picture_that_is_damaged_again_and_again_is_given_up(tmp_path: Path, u
     assert numbers(made.summary).n == 8
 
 
+@pytest.mark.parametrize("again_after", [(), (0.1,)])
 def test_a_picture_that_is_cut_off_before_the_next_edit_is_made_of_it_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again_after: tuple[float, ...]
 ) -> None:
-    """Once its critic has seen it, nobody else looks at it."""
-    monkeypatch.setattr(blame, "AGAIN_AFTER", (0.1,))
+    """Its critic has seen it; the other judge may see before or after the edit model that it is another one."""
+    monkeypatch.setattr(blame, "AGAIN_AFTER", again_after)
     what = settings(tmp_path, judge={"answers": {}, "default_answer": "Score: 3.000"})
     judge = {**what.pop("reward_model"), "protocol": {"answer": "reason_then_score"}}
     what |= {"judges": {"critic": judge, "one": judge}, "rounds": {"critic": "critic", "max": 2, "from": "last"}}

@@ -74,8 +74,9 @@ class _Recorder(Recorder):
             return {"path": os.path.abspath(self._directory.path / shown.path), "digest": shown.pixels}
         return super()._picture(shown)
 
-    def leave(self, task: Task) -> None:
+    def leave(self, task: Task) -> bool:
         self.failed(task, "a picture of it can no longer be read", "")  # a service has no later start
+        return True
 
     def _make_again(self, number: int, reason: str, task: Task) -> None:
         edit = self._matrix.edits[number]
@@ -279,8 +280,8 @@ class Ledger:
     def attempt(self, task: Task, reason: str) -> None:
         self.recorder.attempt(task, reason)
 
-    def leave(self, task: Task) -> None:
-        self.recorder.leave(task)
+    def leave(self, task: Task) -> bool:
+        return self.recorder.leave(task)
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         self.recorder.activity(device, kind, model, begin, end, what)
