@@ -46,6 +46,8 @@ class Wanted:
     """Bytes of each of its GPUs that its server takes at its start, regardless of need (see `claim_of`)."""
     expert_bytes: int = 0
     """Bytes per token that its experts take if all of them compute (see `weights.expert_bytes`)."""
+    loads_otherwise: bool = False
+    """Its class has a `load` of its own: what it takes of the weights that it names is not known."""
 
     @property
     def who(self) -> str:
