@@ -26,7 +26,8 @@ CONTEXT = GIB // 2
 EDIT_WORK = 6 * GIB
 """For an edit of one megapixel."""
 ANSWER_WORK, ANSWER_WORK_EACH = 2 * GIB, GIB
-"""For a batch, and for each of its members."""
+"""For a batch, and for each of its members. Also more than a load takes beside the weights: of fused experts, which
+transformers 5 transposes, one tensor is there twice (0.8 GB of Qwen3-VL-30B-A3B)."""
 PAIR_TOKENS = 3_600
 """Per question: a source of 1472 x 1104 is 1,590, an edit of a megapixel 1,030, a rubric about 950."""
 MEGAPIXEL = 1 << 20
