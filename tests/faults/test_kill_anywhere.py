@@ -33,8 +33,6 @@ from faults.faulty_runs import (
 )
 from small_benchmark import sample_id, write_benchmark
 
-pytestmark = pytest.mark.usefixtures("cold_workers")
-
 SAMPLES, FEW, EQUAL = 24, 12, 6  # the few are edited three times over, or by four edit models; or both, by three
 EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
 SECONDS_TO_LIVE = 0.7  # on average
@@ -54,6 +52,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.mark.parametrize(
     "kills", [4, pytest.param(16, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )
+@pytest.mark.usefixtures("cold_workers")
 def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run, engines: Nursery, kills: int) -> None:
     kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, judge=JUDGE), clean, engines, kills)
 

@@ -33,7 +33,7 @@ from faults.faulty_runs import (
 from small_benchmark import sample_id, write_benchmark
 
 # Without their defences most of these would wait for ever.
-pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("cold_workers")]
+pytestmark = pytest.mark.timeout(90)
 
 MODULE = Path(__file__).with_name("modules_that_fail.py")
 
@@ -263,6 +263,7 @@ def test_a_prepared_judge_may_wait_for_its_device_as_long_as_it_takes(tmp_path: 
 
 
 @pytest.mark.parametrize("deed", ["holds", "stops", "nests"])
+@pytest.mark.usefixtures("cold_workers")
 def test_no_worker_outlives_its_engine(tmp_path: Path, engines: Nursery, deed: str) -> None:
     """Not even one that is stopped, or deaf in C code: it would never notice the end of its pipe.
 
