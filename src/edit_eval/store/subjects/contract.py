@@ -223,5 +223,4 @@ class Kind:
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of this kind that there is by now."""
         for number in matrix.list_open_subjects(self.name):
-            if not matrix.is_void(number):
-                yield from map(matrix.judgement, matrix.cells.judgements_of(number))
+            yield from map(matrix.judgement, matrix.cells.judgements_of(number))
