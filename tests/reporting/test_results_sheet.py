@@ -44,14 +44,6 @@ def printed(summary: Summary, *, language: str = "en", terminal: bool = False, w
     return file.getvalue()
 
 
-@pytest.mark.parametrize("name", ["complete", "incomplete", "several", "three_scores", "hostile"])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_wider_than_80_columns(name: str, language: str, request: pytest.FixtureRequest) -> None:
-    report: Report = request.getfixturevalue(name)
-    text = printed(report.summary, language=language)
-    assert max(cell_len(line) for line in text.splitlines()) <= 80
-
-
 def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> None:
     name = "the_name_of_a_model_that_is_long"
     summary = msgspec.json.decode(
