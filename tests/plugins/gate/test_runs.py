@@ -88,7 +88,7 @@ def test_a_margin_through_the_command_line_and_in_python(run: Run, command: Comm
 
 
 def test_one_model_is_held_against_one_that_is_told_the_same(tmp_path: Path) -> None:
-    told = settings(tmp_path) | {"rounds": {"critic": "judge", "max": 2}}
-    told["judges"]["judge"]["protocol"] = {"answer": "reason_then_score"}
+    told = settings(tmp_path) | {"rounds": {"critic": "critic", "max": 2}}
+    told["judges"]["critic"] = {**told["judges"]["judge"], "protocol": {"answer": "reason_then_score"}}
     with pytest.raises(ConfigurationError, match="leave out `rounds` and `rewrite`"):
         gate(told, told, margin=0.3, folder=tmp_path / "gate")
