@@ -101,7 +101,7 @@ def compared(*runs: Run, detect: float | None = None) -> Comparison:
 
 def shown(comparison: Comparison) -> str:
     file = io.StringIO()
-    print_comparison(comparison, Console(file=file, width=80, color_system=None))
+    print_comparison(comparison, Console(file=file, width=80, color_system=None), full=True)
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
@@ -342,7 +342,7 @@ def test_compare_in_python(apart: tuple[Run, Run]) -> None:
 
 def test_the_verb_compare(apart: tuple[Run, Run], command: Command) -> None:
     a, b = (made.path for made in apart)
-    plain = command("compare", a, b, "--detect", "0.3")
+    plain = command("compare", a, b, "--detect", "0.3", "--full")
     assert (plain.code, plain.err) == (0, "")
     assert [line.rstrip() for line in plain.out.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
     document = json.loads(command("compare", a, b, "--json").out)
