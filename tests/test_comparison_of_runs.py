@@ -380,12 +380,12 @@ def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, command: Co
     three = {"strict": judge(0.6), "kind": judge(0.4), "third": judge(0.5)}
     asked = {"judges": three, "evaluation": {"answer": "score"}}
     chinese = run(folder, "zh", "50_steps", "distilled", benchmark={"language": "zh", "limit": 1}, **asked)
-    compared_in_it = command("compare", chinese.path).out
+    compared_in_it = command("compare", chinese.path, "--full").out
     assert compared_in_it.startswith("没有结论：")
     assert "B 与 A 不同  steps" in compared_in_it
     agreement = command("agreement", chinese.path).out.strip()
     assert agreement.startswith("评审模型\n")
-    assert agreement in command("report", chinese.path).out, "and where they are part of the results"
+    assert agreement in command("report", chinese.path, "--full").out, "and where they are part of the results"
     refused = command("compare", whole.path, chinese.path).err.splitlines()
     assert refused[0].endswith("they differ in protocol.answer: 'reason_then_score' and 'score' (and 1 more)")
     assert refused[1:] == ["  protocol.language: 'en' and 'zh'"], "a line for each difference"
