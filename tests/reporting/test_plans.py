@@ -35,9 +35,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 def test_every_combination_is_a_row_and_the_best_is_marked(made: Plan) -> None:
     lines = shown(made).splitlines()
-    yours, best = (made.combinations[which].prediction.makespan for which in (made.chosen, made.best))
-    assert lines[0] == f"About {duration(yours)} for 90 samples on 6 devices."
-    assert lines[1].startswith(f"About {duration(best)} with schedule pull, order ")
+    assert made.best is not None
+    chosen, least = (made.combinations[which].prediction.makespan for which in (made.chosen, made.best))
+    assert lines[0] == f"About {duration(chosen)} for 90 samples on 6 devices."
+    assert lines[1].startswith(f"About {duration(least)} with schedule pull, order ")
     told = [line.strip() for line in lines[2:]]
     assert "testing: 7.5 s an edit, load 1 min 00 s (its own parameters)" in told
     assert any(line.startswith("testing: 0.2 s a pair") for line in told)
