@@ -179,12 +179,7 @@ class TestBeforeTheRun:
         [
             ({"temperature": 0.0}, {}, 4, "4 equal answers (temperature: 0)"),
             ({}, {}, 4, "set its temperature above 0, or leave readings out"),
-            (
-                {},
-                {"answer": "probabilities"},
-                2,
-                "2 equal answers (probabilities are not sampled); leave readings out",
-            ),
+            ({}, {"answer": "probabilities"}, 2, "2 equal answers (probabilities are not sampled); leave readings out"),
             ({"temperature": 0.7}, {}, 4, ""),
             ({}, {}, 1, ""),
         ],

@@ -249,10 +249,7 @@ class TestWhatIsRefused:
             protocol(**about)
 
     @pytest.mark.parametrize(
-        ("about", "why"),
-        [
-            ({"asked": "one_by_one"}, "needs `answer: probabilities`; this is `answer: score`"),
-        ],
+        ("about", "why"), [({"asked": "one_by_one"}, "needs `answer: probabilities`; this is `answer: score`")]
     )
     def test_what_cannot_be_meant_is_refused(self, about, why):
         with pytest.raises(ValueError, match=why):

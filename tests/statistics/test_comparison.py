@@ -297,17 +297,9 @@ def test_the_document_is_plain_and_repeatable():
     document = compare(columns, detect=0.5).document()
     assert plain(msgspec.json.decode(encoded(document), type=type(document))) == plain(document)
     assert compare(columns, detect=0.5).document() == document
-    assert {
-        "a",
-        "b",
-        "n",
-        "clusters",
-        "difference",
-        "ci95",
-        "p",
-        "p_adjusted",
-        "detectable",
-    } <= set(plain(document)["pairs"][0])
+    assert {"a", "b", "n", "clusters", "difference", "ci95", "p", "p_adjusted", "detectable"} <= set(
+        plain(document)["pairs"][0]
+    )
 
 
 @pytest.mark.parametrize("detect", [0.0, -1.0, float("nan"), float("inf")])

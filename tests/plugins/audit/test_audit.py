@@ -202,11 +202,7 @@ def test_a_judge_that_compares_is_examined_by_pairs_and_stands_beside_itself_ask
 ) -> None:
     judge = {"type": "scene_judge", "params": {"device_ids": "cpu:2"}, "protocol": {"type": "pairwise"}}
     by_pairs = audit(
-        configuration(judges={"judge": judge}),
-        run_dir=tmp_path / "run",
-        folder=made.file.parent,
-        size=128,
-        scenes=1,
+        configuration(judges={"judge": judge}), run_dir=tmp_path / "run", folder=made.file.parent, size=128, scenes=1
     )
     assert by_pairs.run.results.edit_models == ("rungs", "worse")
     assert not by_pairs.run.results.judgements

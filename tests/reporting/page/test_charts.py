@@ -44,11 +44,7 @@ CHARTS = [("three_scores", "en"), ("hostile", "en"), ("several", "zh")]
 
 
 @pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("incomplete", "en"),
-        *(pytest.param(*more, marks=pytest.mark.check) for more in CHARTS),
-    ],
+    ("name", "language"), [("incomplete", "en"), *(pytest.param(*more, marks=pytest.mark.check) for more in CHARTS)]
 )
 def test_vega_lite_takes_every_chart(name: str, language: str, request: pytest.FixtureRequest) -> None:
     report: Report = request.getfixturevalue(name)
