@@ -558,9 +558,6 @@ class TestSlugs:
 # HEIC, the format of phones, by an extra.
 
 
-GREY = Image.linear_gradient("L").resize((96, 64)).convert("RGB")
-
-
 class TestHeic:
     """The format of phones, which Pillow opens with pillow-heif alone."""
 

@@ -19,7 +19,6 @@ from protocols.test_rubric import protocol, question
 V1, V2 = RUBRICS
 CRITERIA = load_rubrics(None, "en")["physical"].criteria
 OWN = {"causal": {"system_prompt": "Judge."}}
-UNPLACED = {"causal": {"user_prompt_template": "{edit_instruction}"}}
 EVERY = [
     {"rubric": rubric, "language": language, **form}
     for rubric in RUBRICS
