@@ -252,6 +252,7 @@ class Advice(msgspec.Struct, frozen=True):
         "weigh",
         "choose",
         "compare",
+        "vote",
         "same_samples",
         "audit",
         "audit_language",
@@ -732,7 +733,9 @@ def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[A
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
     counted = [opinion for opinion in opinions if opinion.counts]
-    if kind == "alone":
+    if not opinions:
+        yield Advice("vote")
+    elif kind == "alone":
         yield Advice("compare")
     elif kind == "judges_disagree":
         yield Advice("look", names=tuple(opinion.judge for opinion in counted))

@@ -589,7 +589,9 @@ class Matrix:
 
     @property
     def pending(self) -> int:
-        """Number of judgements still pending, controls included; of kept edits none."""
+        """Number of judgements still pending, controls included; of kept edits none. Without judges, of edits."""
+        if not self.judges:
+            return sum(edit.status is Status.PENDING for edit in self.edits)
         pending = filter(self.is_pending, self.open_judgements())
         return sum(not (self.critiques.any and self.judgement(number).made_in) for number in pending)
 

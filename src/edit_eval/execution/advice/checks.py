@@ -63,6 +63,7 @@ from edit_eval.execution.machine.weights import Weights, expert_bytes, offline
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
+from edit_eval.judges.closed_judges import MAKERS
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
@@ -167,16 +168,10 @@ class Context:
 
     @cached_property
     def downloads(self) -> dict[Path, int | None]:
-        """Bytes to be downloaded, by folder; None if a size is not known."""
-        sizes: dict[Path, int | None] = {}
-        cache = hub_cache(self.environment)
-        for model in self.wanted:
-            weights = model.weights
-            away = weights.name and weights.folder is None and is_hub_name(weights.name)
-            if away and not self.unreachable[model.model.key] and not offline(self.environment):
-                before = sizes.get(cache, 0)
-                sizes[cache] = before + weights.stored if weights.stored and before is not None else None
-        return sizes
+        """Bytes of weights that are not here yet, by folder; None if a size is not known."""
+        away = {model.weights.name: model.weights.stored for model in self.wanted if model.weights.folder is None}
+        sizes = [size for name, size in away.items() if is_hub_name(name)]
+        return {hub_cache(self.environment): sum(sizes) if all(sizes) else None} if sizes else {}
 
     @cached_property
     def benchmark(self) -> Read:
@@ -592,7 +587,7 @@ def _weight_findings(wanted: Wanted, environment: Mapping[str, str]) -> list[Fin
                 "models",
                 "warning",
                 Text("{}: the first run would download it", text),
-                Text("do it beforehand: {}", command),
+                Text("do it beforehand: `edit-eval fetch` with this configuration, or {}", command),
             )
         ]
     if weights.faults:
@@ -677,6 +672,13 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
         read = Text("{}: {}{} samples", what, len(chosen), of)
     findings.append(Finding("benchmark", "ok", read))
     findings += [Finding("benchmark", "note", note) for note in data.notes]
+    for name, line in experiment.there.items():
+        if not experiment.lacking.get(name):
+            findings.append(Finding("benchmark", "ok", line))
+            continue
+        by_name = "files" in configuration.edit_models[name].parameters
+        advice = Text("rename them, or name them: `params: {{files: {{SAMPLE: FILE}}}}`") if by_name else ""
+        findings.append(Finding("benchmark", "warning", line, advice))
     for sample in chosen:
         if sample.fault:
             text = Text("sample {} ({}) will be skipped: {}", sample.index, sample.id, sample.fault)
@@ -701,13 +703,19 @@ def keys(context: Context) -> list[Finding]:
                 continue
             if environment.get(name):
                 findings.append(Finding("keys", "ok", Text("{}: {} is set", section.name, name)))
-            elif section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL"):
+            elif _may_be_own(section, environment):
                 text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
                 findings.append(Finding("keys", "note", text, Text("your own server may not need one")))
             else:
                 text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
                 findings.append(Finding("keys", "problem", text, Text("export {}=...", name)))
     return findings
+
+
+def _may_be_own(section: ModelSection, environment: Mapping[str, str]) -> bool:
+    """True if a server may be the user's own, and not that of a model's maker."""
+    maker, address = MAKERS.get(section.parameters.get("api") or ""), section.parameters.get("base_url")
+    return address != maker.address if maker else bool(address or environment.get("OPENAI_BASE_URL"))
 
 
 def short_limits(context: Context) -> list[Finding]:
