@@ -733,10 +733,8 @@ def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[A
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
     counted = [opinion for opinion in opinions if opinion.counts]
-    if not opinions:
-        yield Advice("vote")
-    elif kind == "alone":
-        yield Advice("compare")
+    if kind == "alone" or not opinions:
+        yield Advice("compare" if opinions else "vote")
     elif kind == "judges_disagree":
         yield Advice("look", names=tuple(opinion.judge for opinion in counted))
     elif kind == "trade":

@@ -138,7 +138,7 @@ def test_what_is_asked_at_a_terminal(
     ]
     assert "no such file or folder: phtos; nearest existing: photos" in begun.err
     assert "give a maker's model (openai/gpt-6.1-terra), OWNER/NAME on the Hub" in begun.err
-    assert "9: answer 1 to 6, or a judge, such as openai/gpt-6.1-terra" in begun.err
+    assert "9: answer 1 to 6, or a judge as `--judge` takes it, such as openai/gpt-6.1-terra" in begun.err
     assert "--judge gpt-4.1: its maker is asked for it by `openai/gpt-4.1`" in begun.err
     written = read_file("evaluation.yaml")
     assert list(written["edit_models"]) == ["ours", "testing"]
@@ -165,7 +165,7 @@ def test_who_judges_is_a_choice_with_its_price_and_the_first_that_works_here_is_
     assert first.code == 0, first
     assert "1  openai/gpt-6.1-terra  (needs OPENAI_API_KEY; about 0.14 USD for 40 edits)\n" in first.err
     assert "4  a server of yours: MODEL@http://localhost:8000/v1\n" in first.err
-    assert "5  Qwen/Qwen3.5-9B on this machine's GPU  (none here)\n" in first.err
+    assert "5  Qwen/Qwen3.5-9B on this machine's GPU (none here)\n" in first.err
     assert "6  nobody yet: I look and vote myself\n" in first.err
     assert read_file("1.yaml")["judges"] == {}
     assert first.out.endswith("  edit-eval run 1.yaml\n  edit-eval view    # look and vote\n")

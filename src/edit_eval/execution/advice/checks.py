@@ -673,12 +673,10 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
     findings.append(Finding("benchmark", "ok", read))
     findings += [Finding("benchmark", "note", note) for note in data.notes]
     for name, line in experiment.there.items():
-        if not experiment.lacking.get(name):
-            findings.append(Finding("benchmark", "ok", line))
-            continue
-        by_name = "files" in configuration.edit_models[name].parameters
+        level: Level = "warning" if experiment.lacking.get(name) else "ok"
+        by_name = level == "warning" and "files" in configuration.edit_models[name].parameters
         advice = Text("rename them, or name them: `params: {{files: {{SAMPLE: FILE}}}}`") if by_name else ""
-        findings.append(Finding("benchmark", "warning", line, advice))
+        findings.append(Finding("benchmark", level, line, advice))
     for sample in chosen:
         if sample.fault:
             text = Text("sample {} ({}) will be skipped: {}", sample.index, sample.id, sample.fault)

@@ -147,31 +147,34 @@ def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
     return models_by_name
 
 
-class Choice(NamedTuple):
-    """A judge, or another way to get edits judged."""
+class OfferedJudge(NamedTuple):
+    """A judge that is offered, or another way to get edits judged."""
 
     answer: str
     """What `--judge` takes; empty: a server, whose name and address are still to be asked."""
-    what: str
-    remark: str
+    words: str
     works_here: bool
 
 
-def choices(edits: int) -> list[Choice]:
-    """Returns the choices for judging so many edits; 0 if their number is not known yet."""
+def offered_judges(edits: int) -> list[OfferedJudge]:
+    """Returns what is offered for judging so many edits; 0 if their number is not known yet."""
     offered = []
     for api, model in CLOSED.items():
         key, price = MAKERS[api].key, judge_of(api, model).price
         there = bool(os.environ.get(key))
-        remark = Text("{} is set", key) if there else Text("needs {}", key)
+        words: str = Text("{} is set", key) if there else Text("needs {}", key)
         if price and edits:
             usd = edits * (TYPICAL[0] * price[0] + TYPICAL[1] * price[1]) / 1e6
-            remark = Text("{}; about {:.2f} USD for {}", remark, usd, counted(edits, "edit"))
-        offered.append(Choice(f"{api}/{model}", f"{api}/{model}", remark, there))
-    offered.append(Choice("", Text("a server of yours: {}", "MODEL@http://localhost:8000/v1"), "", False))
+            words = Text("{}; about {:.2f} USD for {}", words, usd, counted(edits, "edit"))
+        offered.append(OfferedJudge(f"{api}/{model}", Text("{}  ({})", f"{api}/{model}", words), there))
     memory = max((gpu.memory or 0 for gpu in LocalMachine().gpus()), default=0)
     weights = LARGE if memory >= NEEDS else SMALL
-    none = "" if memory else Text("none here")
-    offered.append(Choice(weights, Text("{} on this machine's GPU", weights), none, bool(memory)))
-    offered.append(Choice(NOBODY, Text("nobody yet: I look and vote myself"), "", True))
-    return offered
+    here = (
+        Text("{} on this machine's GPU", weights) if memory else Text("{} on this machine's GPU (none here)", weights)
+    )
+    return [
+        *offered,
+        OfferedJudge("", Text("a server of yours: {}", "MODEL@http://localhost:8000/v1"), False),
+        OfferedJudge(weights, here, bool(memory)),
+        OfferedJudge(NOBODY, Text("nobody yet: I look and vote myself"), True),
+    ]

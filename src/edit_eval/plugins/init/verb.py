@@ -143,7 +143,7 @@ def _answers(
         question = Text("What judges the edits? ({})", Text(JUDGE))
         judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
     else:
-        judging = _through_a_door(len(chosen_pictures.ids) * len(editing), listed("judge"))
+        judging = _ask_who_judges(len(chosen_pictures.ids) * len(editing), listed("judge"))
     return chosen_pictures, editing, judging
 
 
@@ -183,35 +183,25 @@ def _with_likely_ones(models: list[ModelDraft], pictures: Pictures) -> list[Mode
     return models
 
 
-def _through_a_door(edits: int, read: Callable[[str], list[ModelDraft]]) -> list[ModelDraft]:
+def _ask_who_judges(edits: int, read: Callable[[str], list[ModelDraft]]) -> list[ModelDraft]:
     """Asks who judges so many edits (0: not known yet), by numbered choices or as `--judge` takes it."""
-    from edit_eval.plugins.init.models import choices
+    from edit_eval.plugins.init.models import offered_judges
 
-    offered = choices(edits)
+    offered = offered_judges(edits)
     say(Text("Who judges the edits?"))
-    for number, choice in enumerate(offered, 1):
-        say(
-            Text("  {}  {}  ({})", number, choice.what, choice.remark)
-            if choice.remark
-            else Text("  {}  {}", number, choice.what)
-        )
+    for number, judge in enumerate(offered, 1):
+        say(Text("  {}  {}", number, judge.words))
+    question = Text("1 to {}, or a judge as `--judge` takes it, such as {}", len(offered), offered[0].answer)
 
     def chosen(answer: str) -> list[ModelDraft]:
         if not answer.isdecimal():
             return read(answer)
         if not 0 < int(answer) <= len(offered):
-            raise ConfigurationError(
-                Text("{}: answer 1 to {}, or a judge, such as {}", answer, len(offered), offered[0].answer)
-            )
+            raise ConfigurationError(Text("{}: answer {}", answer, question))
         written = offered[int(answer) - 1].answer
         return read(written) if written else _asked(Text("Which server? (MODEL@http://localhost:8000/v1)"), "", read)
 
-    first = next(number for number, choice in enumerate(offered, 1) if choice.works_here)
-    return _asked(
-        Text("1 to {}, or a judge as `--judge` takes it, such as {}", len(offered), offered[0].answer),
-        str(first),
-        chosen,
-    )
+    return _asked(question, str(next(n for n, judge in enumerate(offered, 1) if judge.works_here)), chosen)
 
 
 def _names(written: list[str]) -> list[str]:
