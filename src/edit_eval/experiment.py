@@ -30,7 +30,7 @@ from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, ask_classes, digest, identity
 from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection, ProtocolSection
-from edit_eval.edit_models.contract import SampleNames
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
@@ -105,8 +105,8 @@ class Experiment:
     """Why such a model has no edit of a sample."""
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where these edits are at this start, by their SHA-256."""
-    there: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """How many of them each such model has, and which are missing, as a line."""
+    there: Mapping[str, Finished] = field(default_factory=dict, compare=False)
+    """What such a model's class has found at this start."""
     grows: bool = False
     """True if samples (then a list) are added during the run, an edit with each: one edit model, one edit seed.
     Their tags say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
@@ -141,7 +141,6 @@ class Experiment:
             if edits.lacking and not edits.files:
                 why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
                 raise ConfigurationError(Text("{}: {}{}", name, why, has))
-        lines = {name: Text("{}: {}", name, edits.words) for name, edits in there.items()}
         finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
         models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
         columns, _ = columns_of(models, configuration.columns.values())
@@ -171,13 +170,13 @@ class Experiment:
             about=data.about,
             notes=(
                 *(*data.notes, *families),
-                *(line for name, line in lines.items() if there[name].lacking or there[name].left),
+                *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
                 *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
             ),
             finished=finished,
             lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
             files={digest: path for edits in there.values() for path, digest in edits.files.values()},
-            there=lines,
+            there=there,
         ).refusing_too_much()
         if evaluation.controls == "auto":
             made = made.with_as_many_controls_as_show_it()

@@ -99,7 +99,7 @@ class ImageFolder(GivenEdits):
 
 
 def _told(parameters: ImageFolder.Parameters, asked: SampleNames, pictures: Collection[str]) -> dict[str, str]:
-    """Returns `files`. Raises `ConfigurationError` for what is no sample, no picture, or named twice."""
+    """Returns `files`. Raises `ConfigurationError` for an unknown sample or picture, and one that is named twice."""
     samples, twice = set(asked.ids), Counter(parameters.files.values())
     for sample_id, name in parameters.files.items():
         if sample_id not in samples:

@@ -164,7 +164,7 @@ def test_who_judges_is_a_choice_with_its_price_and_the_first_that_works_here_is_
     first = command("init", "1.yaml", "--pictures", "photos", "--instruction", "Mirror it")
     assert first.code == 0, first
     assert "1  openai/gpt-6.1-terra  (needs OPENAI_API_KEY; about 0.14 USD for 40 edits)\n" in first.err
-    assert "4  a server of yours: MODEL@http://localhost:8000/v1\n" in first.err
+    assert "4  your own server: MODEL@http://localhost:8000/v1\n" in first.err
     assert "5  Qwen/Qwen3.5-9B on this machine's GPU (none here)\n" in first.err
     assert "6  nobody yet: I look and vote myself\n" in first.err
     assert read_file("1.yaml")["judges"] == {}

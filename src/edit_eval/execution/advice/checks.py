@@ -672,11 +672,11 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
         read = Text("{}: {}{} samples", what, len(chosen), of)
     findings.append(Finding("benchmark", "ok", read))
     findings += [Finding("benchmark", "note", note) for note in data.notes]
-    for name, line in experiment.there.items():
-        level: Level = "warning" if experiment.lacking.get(name) else "ok"
-        by_name = level == "warning" and "files" in configuration.edit_models[name].parameters
+    for name, edits in experiment.there.items():
+        by_name = edits.lacking and edits.left and "files" in configuration.edit_models[name].parameters
         advice = Text("rename them, or name them: `params: {{files: {{SAMPLE: FILE}}}}`") if by_name else ""
-        findings.append(Finding("benchmark", level, line, advice))
+        level: Level = "warning" if edits.lacking else "ok"
+        findings.append(Finding("benchmark", level, Text("{}: {}", name, edits.words), advice))
     for sample in chosen:
         if sample.fault:
             text = Text("sample {} ({}) will be skipped: {}", sample.index, sample.id, sample.fault)

@@ -174,7 +174,7 @@ def offered_judges(edits: int) -> list[OfferedJudge]:
     )
     return [
         *offered,
-        OfferedJudge("", Text("a server of yours: {}", "MODEL@http://localhost:8000/v1"), False),
+        OfferedJudge("", Text("your own server: {}", "MODEL@http://localhost:8000/v1"), False),
         OfferedJudge(weights, here, bool(memory)),
         OfferedJudge(NOBODY, Text("nobody yet: I look and vote myself"), True),
     ]
