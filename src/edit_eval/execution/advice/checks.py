@@ -65,6 +65,7 @@ from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
 from edit_eval.judges.closed_judges import MAKERS
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
+from edit_eval.pretrained.host_memory import host_memory
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
@@ -151,14 +152,15 @@ class Context:
         except OSError:  # a folder that must not be read, which loading reports better
             weights = Weights("", None)
         model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
-        claim = claim_of(section, chosen, self.gpus)
+        load = getattr(_class_of(key, section, folder), "load", None)
         return Wanted(
             model,
             section,
             weights,
-            _takes("offload", getattr(_class_of(key, section, folder), "load", None)),
-            claim,
+            _takes("offload", load),
+            claim_of(section, chosen, self.gpus),
             experts,
+            loads_otherwise=not getattr(load, "__module__", "").startswith("edit_eval."),
         )
 
     @cached_property
@@ -204,22 +206,23 @@ def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
             continue
         together = list(some)
         for model in context.wanted:
-            for check in together:
-                yield from check.find(context, model)
+            for finding in itertools.chain.from_iterable(check.find(context, model) for check in together):
+                guess = finding.stops and model.loads_otherwise
+                yield replace(finding, level="warning") if guess else finding
 
 
 def refuse(context: Context) -> None:
     """Raises `ConfigurationError` for the first problem that makes a run refuse to start.
 
-    Raises `Stopped` if a model would fit, were its GPUs not in use.
+    Raises `Stopped` if a model would fit, were nothing else on its GPUs or on the host.
     """
     for finding in look(context, [check for check in CHECKS if check.refuses]):
         if finding.stops:
             raise ConfigurationError(finding.line)
-    for model in context.wanted:
+    empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
+    for model in (model for model in context.wanted if not model.loads_otherwise):
         held = [finding for finding in fits(context, model) if finding.stops]
-        empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
-        if held and any(finding.stops for finding in fit_findings(model, empty, context.host_free)):
+        if held and any(finding.stops for finding in fit_findings(model, empty, host_memory())):
             raise ConfigurationError(held[0].line)
         if held:
             raise Stopped(Text("{}; rerun the same command when that is free", held[0].line))
@@ -692,28 +695,22 @@ def disk(context: Context) -> list[Finding]:
     return disk_findings(context.run_folder, images, context.downloads)
 
 
-def keys(context: Context) -> list[Finding]:
+def keys(context: Context) -> Iterator[Finding]:
     """Checks that the variables that hold keys are set; only their names are ever shown."""
-    findings, environment = [], context.environment
-    for section in (model.section for model in context.wanted):
-        for key, name in () if section.served else section.parameters.items():
+    environment = context.environment
+    for section in (model.section for model in context.wanted if not model.section.served):
+        maker = MAKERS.get(section.parameters.get("api") or "")
+        address = section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL")
+        for key, name in section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
                 continue
+            text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
             if environment.get(name):
-                findings.append(Finding("keys", "ok", Text("{}: {} is set", section.name, name)))
-            elif _may_be_own(section, environment):
-                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
-                findings.append(Finding("keys", "note", text, Text("your own server may not need one")))
+                yield Finding("keys", "ok", Text("{}: {} is set", section.name, name))
+            elif address and (maker is None or address != maker.address):
+                yield Finding("keys", "note", text, Text("your own server may not need one"))
             else:
-                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
-                findings.append(Finding("keys", "problem", text, Text("export {}=...", name)))
-    return findings
-
-
-def _may_be_own(section: ModelSection, environment: Mapping[str, str]) -> bool:
-    """True if a server may be the user's own, and not that of a model's maker."""
-    maker, address = MAKERS.get(section.parameters.get("api") or ""), section.parameters.get("base_url")
-    return address != maker.address if maker else bool(address or environment.get("OPENAI_BASE_URL"))
+                yield Finding("keys", "problem", text, Text("export {}=...", name))
 
 
 def short_limits(context: Context) -> list[Finding]:
