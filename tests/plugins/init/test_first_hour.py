@@ -18,6 +18,8 @@ from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import read_file
 from edit_eval.judges.closed_judges import MAKERS, judge_of
 from edit_eval.plugins.init.models import CLOSED, LARGE
+from edit_eval.records import Status
+from edit_eval.run import Run
 from fake_nvml import gpu, install
 from judge_server import JudgeServer
 from photographs import COUNT, draw, name, opinion
@@ -209,8 +211,9 @@ def test_nearly_named_edits_and_pictures_elsewhere_are_taken_on_yes(
     }
     ran = command("run", "evaluation.yaml", "--progress", "none")
     assert ran.code == 3, "one edit is missing"
-    assert f"note: edits_a: 19 of 20 edits; missing: {name(4)}; not used: grid.jpg" in " ".join(ran.out.split())
-    assert f"{2 * COUNT - 1} of {2 * COUNT} scored" in ran.out
+    [made] = Path("runs").iterdir()
+    assert f"edits_a: 19 of 20 edits; missing: {name(4)}; not used: grid.jpg" in Run(made).experiment.notes
+    assert [edit.sample_id for edit in Run(made).results.edits if edit.status is not Status.OK] == [name(4)]
 
 
 def test_which_of_several_folders_has_the_sources_is_asked(
