@@ -549,11 +549,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     if not registered_as and "." not in name and ":" not in name:
         meant = did_you_mean(name, [registration.name for registration in registered()])
         raise ConfigurationError(
-            Text(
-                "`{}` is no name of a component{} `edit-eval list` shows all",
-                name,
-                meant or Text(";"),
-            )
+            Text("`{}` is no name of a component{} `edit-eval list` shows all", name, meant or Text(";"))
         )
     descriptions, failures = [], []
     for kind, path in (registered_as or dict.fromkeys(KINDS, "")).items():

@@ -25,15 +25,7 @@ from edit_eval.protocols.judging import (
 )
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
-from edit_eval.store.cells import (
-    REPEAT_STRIDE,
-    Cells,
-    edit_key,
-    replay_key,
-    reply_key,
-    seed_of_edit,
-    sources_of,
-)
+from edit_eval.store.cells import REPEAT_STRIDE, Cells, edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
 from edit_eval.store.subjects.contract import Shown

@@ -13,12 +13,7 @@ from rich.console import Console, ConsoleRenderable
 from edit_eval.execution.contract import Meter
 from edit_eval.records import Scoring
 from edit_eval.reporting.progress import live
-from edit_eval.reporting.progress.displays import (
-    LINES_AT_ONCE,
-    RichProgress,
-    bars_of,
-    rendered,
-)
+from edit_eval.reporting.progress.displays import LINES_AT_ONCE, RichProgress, bars_of, rendered
 from edit_eval.reporting.progress.view import (
     Assignment,
     AssignmentRow,
