@@ -201,10 +201,7 @@ class TestColumns:
         (sample,) = folder.samples(rows, fields={"source": "x", "instruction": "y", "category": ""})
         assert (sample.instruction, sample.category, sample.fault) == ("Add a hat.", "", "")
         for fields, said in (
-            (
-                {},
-                r"no column for the instruction; it has x, y, type; .*: `--set benchmark.fields.instruction=NAME`",
-            ),
+            ({}, r"no column for the instruction; it has x, y, type; .*: `--set benchmark.fields.instruction=NAME`"),
             ({"instruction": "y"}, "has no column for the source"),
             (
                 {"instruction": "z"},

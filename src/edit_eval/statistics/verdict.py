@@ -442,11 +442,7 @@ def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
 
 
 def _opinion(
-    judge: str,
-    columns: Sequence[ScoreColumn],
-    comparison: PairedTests,
-    known: Known,
-    copy: tuple[str, float] | None,
+    judge: str, columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known, copy: tuple[str, float] | None
 ) -> Opinion:
     of_judge = ranked([column for column in comparison.columns if column.judge == judge])
     by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}

@@ -583,9 +583,7 @@ def _paths(incomplete: str) -> list[str]:
 Config = Annotated[
     str,
     typer.Argument(
-        metavar="CONFIG",
-        help="The YAML file, or a name that `list` shows.",
-        autocompletion=_configurations,
+        metavar="CONFIG", help="The YAML file, or a name that `list` shows.", autocompletion=_configurations
     ),
 ]
 JUDGE = "openai/MODEL, MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
@@ -611,8 +609,7 @@ Code = Annotated[
 ]
 """Taken as it is read: a verb only names it."""
 RunDir = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
+    Path | None, typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="Print all tables.")]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]

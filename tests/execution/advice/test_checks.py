@@ -498,10 +498,7 @@ def test_finished_edits_are_counted_and_what_is_missing_is_named(load: Load, tmp
         Image.new("RGB", (8, 8)).save(edits / f"{name}.png")
     model = {"type": "image_folder", "params": {"folder": str(edits), "device_ids": "cpu:1"}}
     [line] = [f for f in examine(load(diffusion_model=model)) if "of 2 edits" in f.text]
-    assert (line.level, line.text) == (
-        "warning",
-        "image_folder: 1 of 2 edits; missing: 00001_环境; not used: grid.png",
-    )
+    assert (line.level, line.text) == ("warning", "image_folder: 1 of 2 edits; missing: 00001_环境; not used: grid.png")
     assert "files: {SAMPLE: FILE}" in line.advice
     model["params"] |= {"files": {"00001_环境": "grid.png"}}
     [line] = [f for f in examine(load(diffusion_model=model)) if "of 2 edits" in f.text]

@@ -245,10 +245,7 @@ def test_of_a_run_in_rounds_the_first_edit_is_made_again(tmp_path: Path) -> None
 
 def test_layers_are_cut_and_one_of_each_kind_stays() -> None:
     config: dict[str, Any] = {
-        "text_config": {
-            "num_hidden_layers": 8,
-            "layer_types": [*["linear"] * 3, "full"] * 2,
-        },
+        "text_config": {"num_hidden_layers": 8, "layer_types": [*["linear"] * 3, "full"] * 2},
         "vision_config": {"depth": 6, "deepstack_visual_indexes": [1, 3, 5], "fullatt_block_indexes": [5]},
         "transformer": {"n_layers": 9, "n_refiner_layers": 2, "injection_layer_ids": [3, 6, 8]},
         "num_layers": 1,

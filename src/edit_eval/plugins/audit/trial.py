@@ -212,10 +212,7 @@ def drawn_again(run: Run) -> Audit | None:
     people = {name: measure for name, measure in known.measures.items() if name in FLOORS}
     judge_findings = findings(run.results, judge.name, pictures=pictures, people=people)
     passport = structs.replace(
-        known,
-        verdict=judge_findings.verdict,
-        measures=judge_findings.measures,
-        categories=judge_findings.categories,
+        known, verdict=judge_findings.verdict, measures=judge_findings.measures, categories=judge_findings.categories
     )
     made = Audit(run, judge_findings, passport, _copy_in(run))
     _draw(made, samples)

@@ -78,11 +78,7 @@ def is_half_here(weights: Weights) -> bool:
 
 
 def stand_ins(
-    configuration: Configuration,
-    folder: Path,
-    layers: int | None,
-    texts: Sequence[str],
-    on_cpu: Container[str] = (),
+    configuration: Configuration, folder: Path, layers: int | None, texts: Sequence[str], on_cpu: Container[str] = ()
 ) -> StandIns:
     """Makes a stand-in under `folder` for every model whose weights are not here, or that is to have few `layers`.
 
