@@ -277,6 +277,10 @@ class TestFaults:
         assert good == ""
         assert fault in bad
 
+    def test_pictures_in_a_folder_below_are_named(self, folder: Folder) -> None:
+        (below,) = folder.faults(ROWS[0] | {"image": "0.png"})
+        assert below.endswith("; there is one in pics: `pictures_path` names the right folder")
+
     def test_with_row_and_id(self, folder: Folder) -> None:
         samples = folder.samples([ROWS[0], ROWS[1] | {"id": "a"}, ROWS[2] | {"prompt": ""}])
         with pytest.raises(BenchmarkError) as caught:

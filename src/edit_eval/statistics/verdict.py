@@ -252,6 +252,7 @@ class Advice(msgspec.Struct, frozen=True):
         "weigh",
         "choose",
         "compare",
+        "vote",
         "same_samples",
         "audit",
         "audit_language",
@@ -728,8 +729,8 @@ def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[A
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
     counted = [opinion for opinion in opinions if opinion.counts]
-    if kind == "alone":
-        yield Advice("compare")
+    if kind == "alone" or not opinions:
+        yield Advice("compare" if opinions else "vote")
     elif kind == "judges_disagree":
         yield Advice("look", names=tuple(opinion.judge for opinion in counted))
     elif kind == "trade":

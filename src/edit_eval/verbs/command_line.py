@@ -586,7 +586,7 @@ Config = Annotated[
         metavar="CONFIG", help="The YAML file, or a name that `list` shows.", autocompletion=_configurations
     ),
 ]
-JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
+JUDGE = "openai/MODEL, MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
 """What a flag `--judge` takes."""
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=_runs)]
 

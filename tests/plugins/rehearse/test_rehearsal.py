@@ -184,6 +184,20 @@ def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Co
     one_error(command("rehearse", file), 2, 'hf download google/gemma-4-31B-it --include "*.json"')
 
 
+def test_what_a_stand_in_needs_is_named_with_the_line_that_installs_it(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "absent").mkdir()
+    (tmp_path / "absent" / "torch.py").write_text("raise ModuleNotFoundError('none', name='torch')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "absent"))
+    write_benchmark(tmp_path, 2)
+    file = yaml_file(tmp_path, reward_model={"type": "qwen3_vl", "params": {"device_ids": "cpu:1"}})
+    ended = command("rehearse", file)
+    one_error(ended, 2, "a stand-in cannot be made: ModuleNotFoundError: ")
+    assert "; install it: " in ended.err
+    assert "edit-eval[" in ended.err
+
+
 @pytest.mark.parametrize("verb", ["run", "rehearse"])
 @pytest.mark.parametrize(
     ("half", "said"),
