@@ -311,10 +311,7 @@ REPORTED = [
     ("partial", Ended.FAILED, "a word of nobody's"),
 ]
 """Endings as gateways write them."""
-WORDS = [
-    *((word, row.meaning, row.source) for row in ENDINGS for word in row.words.split()),
-    *REPORTED,
-]
+WORDS = [*((word, row.meaning, row.source) for row in ENDINGS for word in row.words.split()), *REPORTED]
 
 
 def png(size: tuple[int, int] = (96, 64)) -> str:
@@ -367,6 +364,7 @@ class Scripted(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body that follows its head would wait 40 ms
     server: Scripted
 
     def log_message(self, *_: Any) -> None: ...

@@ -467,14 +467,14 @@ class ReadingAgain:
         self._attempts: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self._due: list[tuple[float, int]] = []  # a heap of times and tickets
         self._next = FIRST_TICKET
-        self._left: list[str] = []
+        self.lost: list[str] = []
+        """For what tasks were left."""
 
-    def put_off(self, task: Task, reason: str, now: float) -> int | None:
+    def put_off(self, task: Task, now: float) -> int | None:
         """Returns the ticket that the task must wait for; None when it has waited long enough and is left."""
         key = (task.model, task.units)
         attempt = self._attempts[key]
         if attempt == len(AGAIN_AFTER):
-            self._left.append(reason)
             del self._attempts[key]
             return None
         self._attempts[key] += 1
@@ -498,7 +498,7 @@ class ReadingAgain:
     @property
     def left(self) -> str:
         """What could not be read to the end, for people; empty if all was read."""
-        reasons = list(dict.fromkeys(self._left))
+        reasons = list(dict.fromkeys(self.lost))
         return _first(reasons, counted(len(reasons) - 1, "more picture"))
 
 

@@ -22,13 +22,7 @@ from edit_eval.execution.machine.environments import import_path, interpreter
 from edit_eval.execution.machine.fitting import PAIR_TOKENS, checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import BYTES, Weights
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.rehearse.configurations import (
-    CONFIGURATIONS,
-    LEAST_LAYERS,
-    MEGAPIXEL_TOKENS,
-    SMALL,
-    SMALL_CALLS,
-)
+from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS, MEGAPIXEL_TOKENS, SMALL, SMALL_CALLS
 from edit_eval.plugins.rehearse.in_worker.stand_in import WEIGHTS, StandInMade
 from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
 from edit_eval.privacy import hide_secrets

@@ -30,7 +30,8 @@ from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
-from edit_eval.plugins.serve.ledger import CLIENT, Ledger, number_of
+from edit_eval.plugins.serve.canaries import CLIENT
+from edit_eval.plugins.serve.ledger import Ledger, number_of
 from edit_eval.plugins.serve.live import SHOWN, JudgeOnDevices, ServiceLive
 from edit_eval.plugins.serve.openers import Openers
 from edit_eval.plugins.serve.submissions import Submission
@@ -300,11 +301,7 @@ class Service:
             placement="together" if len(self.judges) > 1 else "swap",
             load_concurrency=choices.load_concurrency.value,
         )
-        environment = {
-            **environment_record(layout, machine),
-            "command": " ".join(self._command),
-            "folder": os.getcwd(),
-        }
+        environment = {**environment_record(layout, machine), "command": " ".join(self._command), "folder": os.getcwd()}
         self.ledger.write_environment(environment)
         self.ledger.event("devices", devices=list(layout.devices))
         say = ModelsSay(self.ledger.directory, strict=False)
@@ -365,12 +362,7 @@ class Service:
         sample = Sample(
             id="example", index=0, pictures={"source": Picture(path="")}, instruction="Make it red.", language=language
         )
-        return Experiment(
-            samples=(sample,),
-            edit_models=(CLIENT,),
-            judges=tuple(self.judges),
-            language=language,
-        )
+        return Experiment(samples=(sample,), edit_models=(CLIENT,), judges=tuple(self.judges), language=language)
 
     def _more(self) -> bool:
         """Admits queued pairs and cuts batches; True if the work has changed."""

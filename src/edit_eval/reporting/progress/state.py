@@ -560,9 +560,7 @@ def plan(table: JudgementTable, rows: Iterable[Judgement], policy: Policy, work:
     own = table.shard
 
     def is_open(judgement: Judgement) -> bool:
-        return (
-            judgement.status is Status.PENDING and not judgement.made_in and (own is None or judgement.sample_id in own)
-        )
+        return judgement.status is Status.PENDING and (own is None or judgement.sample_id in own)
 
     pending, controls = Counter[str](), Counter[str]()
     for row in filter(is_open, rows):
