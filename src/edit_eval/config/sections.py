@@ -241,8 +241,8 @@ class Sections:
                     self.faults.add((plural, name), problem)
                 elif model := self._model(kind, (plural, name), name):
                     models[name] = model
-        else:
-            words = Text("no judge; give `{}` or `{}`", singular, plural)
+        elif kind == "edit_model" or several != {}:
+            words = Text("no judge; give `{}` or `{}` (`judges: {{}}`: people look and vote)", singular, plural)
             if kind == "edit_model":
                 words = Text("no edit model; give `{}` or `{}`", singular, plural)
             self.faults.add((plural if plural in self.raw else singular,), words)

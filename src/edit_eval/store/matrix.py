@@ -568,7 +568,9 @@ class Matrix:
 
     @property
     def pending(self) -> int:
-        """Number of judgements still pending, controls included."""
+        """Number of judgements still pending, controls included. Without judges, of edits."""
+        if not self.judges:
+            return sum(edit.status is Status.PENDING for edit in self.edits)
         return sum(map(self.is_pending, self.open_judgements()))
 
 
