@@ -1,4 +1,4 @@
-"""Configurations of published models (`configurations.yaml`), and what of a model stays when it is cut to few layers."""
+"""Configurations of published models, which are data, and what of a model stays when it is cut to few layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import yaml
 from edit_eval.json_values import Json
 
 CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = yaml.load(
-    Path(__file__).with_suffix(".yaml").read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    Path(__file__).with_name("in_worker").joinpath("configurations.yaml").read_text("utf-8"),
+    getattr(yaml, "CSafeLoader", yaml.SafeLoader),
 )
 """By their names on the Hub, each in the form of its `config.json` files."""
 
