@@ -33,10 +33,7 @@ MODELS = (
     "步骤一图像编辑模型第二版",
 )
 JUDGES = ("qwen3_vl_30b_a3b_instruct_fp8_vllm", "internvl3_5_241b_a28b_thinking_endpoint")
-CATEGORIES = {
-    "physical": "物理规律与几何一致性的综合考察类别",
-    "causal": "cause_and_effect_over_a_long_time",
-}
+CATEGORIES = {"physical": "物理规律与几何一致性的综合考察类别", "causal": "cause_and_effect_over_a_long_time"}
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +100,19 @@ def test_a_comparison_of_long_names() -> None:
     first, *others = MODELS
     columns = [column(f"runs/{first}", drawn(2, 0.5), categories=categories, edit_model=first)]
     columns += [
-        column(f"runs/{name}", drawn(n), categories=categories, edit_model=name) for n, name in enumerate(others)
+        column(
+            f"runs/{name}",
+            drawn(n),
+            categories=categories,
+            edit_model=name,
+            differs=("steps: 15, not 50", f"prompt: '{'很长' * 40}', not ''"),
+        )
+        for n, name in enumerate(others)
     ]
     columns = [failing(column, range(20 * n, 20 * n + 9 * n)) for n, column in enumerate(columns)]
-    comparison = compare(columns, detect=0.2)
+    comparison = compare(columns, detect=0.2, notes=["很长的说明" * 30])
     for language in ("en", "zh"):
-        shown = lines(lambda console, to=language: print_comparison(comparison, console, language=to))
+        shown = lines(lambda console, to=language: print_comparison(comparison, console, language=to, full=True))
         assert max(map(cell_len, shown)) <= 80
         assert not any("…" in line for line in shown)
 

@@ -297,31 +297,9 @@ def test_the_document_is_plain_and_repeatable():
     document = compare(columns, detect=0.5).document()
     assert plain(msgspec.json.decode(encoded(document), type=type(document))) == plain(document)
     assert compare(columns, detect=0.5).document() == document
-    assert {
-        "a",
-        "b",
-        "n",
-        "clusters",
-        "difference",
-        "ci95",
-        "p",
-        "p_adjusted",
-        "detectable",
-    } <= set(plain(document)["pairs"][0])
-
-
-@pytest.mark.check
-def test_intervals_of_a_difference_hold_it_in_95_of_100():
-    generator = np.random.default_rng(9)
-    clusters = [index // 3 for index in range(90)]
-    covered = 0
-    for _ in range(200):
-        items = generator.uniform(3, 7, size=30)[np.array(clusters)]
-        a = items + generator.normal(0.5, 1, size=30)[np.array(clusters)] + generator.normal(size=90)
-        b = items + generator.normal(size=90)
-        pair = compare([column("a", a, clusters=clusters), column("b", b, clusters=clusters)]).pairs[0]
-        covered += pair.ci95[0] <= 0.5 <= pair.ci95[1]
-    assert 0.92 <= covered / 200 <= 0.98
+    assert {"a", "b", "n", "clusters", "difference", "ci95", "p", "p_adjusted", "detectable"} <= set(
+        plain(document)["pairs"][0]
+    )
 
 
 @pytest.mark.parametrize("detect", [0.0, -1.0, float("nan"), float("inf")])
@@ -452,7 +430,7 @@ def test_each_outcome_and_its_words(name):
     comparison = compare([failing(A, []) if other.failed else A, other], **how)
     assert comparison.pairs[0].outcome == expected
     file = io.StringIO()
-    print_comparison(comparison, Console(file=file, width=500, color_system=None))
+    print_comparison(comparison, Console(file=file, width=500, color_system=None), full=True)
     row = next(line for line in file.getvalue().splitlines() if line.startswith("A - B"))
     assert row.rstrip().endswith(f" {word}")
     assert sentence in file.getvalue()

@@ -24,15 +24,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import (
-    NOT_IN_THE_KEY,
-    Ask,
-    Client,
-    Failure,
-    ServerParameters,
-    host_elsewhere,
-    plain,
-)
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, host_elsewhere, plain
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.endpoints.vocabulary import Says
 from edit_eval.errors import CanaryFound, LoadError
@@ -141,11 +133,7 @@ class ChatEndpoint:
         self.capacity = parameters.concurrency
         self._interface = self._maker.interface if self._maker else CHAT_COMPLETIONS
         self.client = Client(
-            parameters,
-            "judge",
-            lambda: self._alive,
-            header=self._interface.header,
-            headers=self._interface.headers,
+            parameters, "judge", lambda: self._alive, header=self._interface.header, headers=self._interface.headers
         )
         self._probe = Probe(
             self.client,
@@ -185,8 +173,9 @@ class ChatEndpoint:
         maker, row = MAKERS[parameters.api], judge_of(parameters.api, parameters.model)
         notes = [f"pictures and questions, for {maker.company} ({host})"] * bool(host)
         notes += [maker.training] * bool(maker.training)
-        notes += [f"it is switched off on {row.ends}"] * bool(row.ends)
-        return {"leaves": "; ".join(notes), "source": f"{row.source} ({row.date})"}
+        unpriced = "" if parameters.price or row.price else "price: [READ, WRITTEN], for a million tokens"
+        known = {"ends": row.ends, "seen": row.seen, "unpriced": unpriced}
+        return {"leaves": "; ".join(notes), "source": f"{row.source} ({row.seen})", **known}
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
@@ -212,7 +201,7 @@ class ChatEndpoint:
             "longest": limit + thought,
             "attempts": parameters.retries + 1,
             "load": PROBES * (PROBE_TOKENS[0] * read + tried * written) / 1e6,
-            "date": "" if parameters.price or row is None else row.date,
+            "date": "" if parameters.price or row is None else row.seen,
             "source": "price" if parameters.price or row is None else row.source,
         }
 

@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.names import NAMES, scale_words
 from edit_eval.reporting.strengths import doubt_words
-from edit_eval.reporting.table import Line
+from edit_eval.reporting.table import Line, Part
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
@@ -152,6 +152,12 @@ def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Tex
 def next_lines(verdict: Verdict) -> list[Text]:
     """Says what to do next, the most useful first: a sentence each."""
     return [_ADVICE[advice.kind](advice) for advice in verdict.next]
+
+
+def advised(verdict: Verdict) -> Iterator[Part]:
+    """Yields what to do next, as it stands at the end of an answer on a terminal."""
+    for number, line in zip((2, 6), next_lines(verdict), strict=False):
+        yield number, [Line(line, head=Text("Next: "), head_look="strong")]
 
 
 # -- the answer --
@@ -510,6 +516,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "weigh": lambda advice: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda advice: Text("More pictures will hardly change this: choose by speed, price or licence."),
+    "vote": lambda advice: Text("Look at the edits, and vote which are better (edit-eval view)."),
     "compare": lambda advice: Text("Add a second edit model to the configuration, and the two are compared."),
     "same_samples": lambda advice: Text("Have both models edit the same samples, and judge the edits."),
     "audit": lambda advice: Text(

@@ -19,7 +19,13 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of two drawn scenes with their edits."""
     folder = tmp_path_factory.mktemp("pairs")
     run = evaluate(
-        "demo", run_dir=folder / "run", limit=1, categories=["physical", "causal"], report=False, progress="none"
+        "demo",
+        run_dir=folder / "run",
+        limit=1,
+        categories=["physical", "causal"],
+        overrides=["edit_models={careful: {type: scene_editor}}", "benchmark.size=128"],
+        report=False,
+        progress="none",
     )
     rows = []
     for sample, edit in zip(run.results.samples, run.results.edits, strict=True):
@@ -97,11 +103,7 @@ def test_several_readings_say_how_sure_a_score_is(pairs: Path, monkeypatch: pyte
     ],
 )
 def test_what_is_wrong_is_one_line(
-    words: list[str],
-    wanted: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    words: list[str], wanted: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.csv").write_text("source,instruction,mine\na.png,make it red,b.png\n")
