@@ -26,7 +26,6 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from edit_eval.config.identity import Identity, canonical_json, digest, digest_of_text
 from edit_eval.experiment import Experiment
@@ -34,14 +33,6 @@ from edit_eval.protocols.asked import SampleQuestion
 from edit_eval.records import Sample
 from edit_eval.store.subjects.contract import Kind, Subject
 from edit_eval.store.subjects.kinds import EDITS, kinds
-
-
-class JudgementPlace(NamedTuple):
-    """The place of a judgement."""
-
-    subject: int
-    judge: int
-    repeat: int
 
 
 class Cells:
@@ -171,12 +162,8 @@ class Cells:
         """Returns the number of a judgement of an edit made by a model."""
         return self._first_judgement[edit] + self._place[judge] + repeat
 
-    def judged(self, judgement: int) -> JudgementPlace:
-        """Returns the place of a judgement."""
-        return JudgementPlace(*self.parts(judgement))
-
     def parts(self, judgement: int) -> tuple[int, int, int]:
-        """Returns subject, judge and repeat as a plain tuple: a named one takes several times as long to make."""
+        """Returns subject, judge and repeat of a judgement."""
         return self._judgement_subject[judgement], self._judgement_judge[judgement], self._judgement_repeat[judgement]
 
     # -- cells --
