@@ -129,6 +129,6 @@ def test_every_number_stands_for_one_thing_and_back(data: st.DataObject) -> None
             assert asked[cells.cell(before)[2]].question.name == name
             assert number in cells.after(before)
     for judgement in covered:
-        edit, judge, repeat = cells.judged(judgement)
+        edit, judge, repeat = cells.parts(judgement)
         if edit < cells.edits:
             assert cells.judgement(edit, judge, repeat) == judgement
