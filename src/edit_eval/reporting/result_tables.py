@@ -20,10 +20,10 @@ SCORED: Column[Any] = Column(
     Text("Scored"),
     lambda row: row.scored,
     look=lambda row: "" if row.complete else "problem",
-    to=lambda row: row.to() if row.complete else row.to(status="unscored"),
+    to=lambda row: row.to() if row.complete else row.to(show="failed"),
 )
 IMAGES: Column[Any] = Column(Text("Images"), lambda row: row.images)
-MEAN: Column[Any] = Column(Text("Mean"), lambda row: row.mean, look="strong", to=lambda row: row.to(sort="worst"))
+MEAN: Column[Any] = Column(Text("Mean"), lambda row: row.mean, look="strong", to=lambda row: row.to(show="worst"))
 INTERVAL: Column[Any] = Column(Text("95% interval"), lambda row: row.interval)
 
 _MEANS = "mean of categories"
@@ -73,8 +73,13 @@ class Figures:
         return self.number("mean")
 
     @property
-    def interval(self) -> str:
-        return self.part.span(self.block.ci95)
+    def interval(self) -> Words:
+        """Writes its interval; one of more than half the scale says little, because of few pictures."""
+        ends, scale, written = self.block.ci95, self.part.scale, self.part.span(self.block.ci95)
+        if ends is None or None in (*ends, scale.lowest, scale.highest):
+            return written
+        (low, high), whole = ends, scale.highest - scale.lowest
+        return Text("{}, too few", written) if high - low > whole / 2 else written
 
     def other_mean(self, kind: str) -> MeanInterval | None:
         """Returns its `sample_mean` or `category_mean`, unless that is the score's own mean."""
@@ -96,7 +101,7 @@ def _other_mean(kind: str) -> Column[Figures]:
 def _extreme(name: str, title: Text) -> Column[Figures]:
     def to(row: Figures) -> str:
         worst = (name == "min") == row.part.scale.higher_is_better
-        return row.to(sort="worst" if worst else "best")
+        return row.to(show="worst" if worst else "best")
 
     return Column(title, lambda row: row.number(name), to=to, spare=True)
 
@@ -210,12 +215,12 @@ def _category_mean(name: str) -> Column[Entry]:
     def interval(part: Entry) -> Words:
         if (figures := row(part)) is None:
             return ""
-        known = part.span(figures.block.ci95) if figures.block.ci95 else ""
+        known = figures.interval if figures.block.ci95 else ""
         scored = "" if figures.complete else Text("{} scored", formats.coverage(figures.coverage))
         return joined(filter(None, (known, scored))) if known or scored else ""
 
     def to(part: Entry) -> str:
-        return figures.to(**{} if figures.complete else {"status": "unscored"}) if (figures := row(part)) else ""
+        return figures.to(**{} if figures.complete else {"show": "failed"}) if (figures := row(part)) else ""
 
     return Column(
         short_category(name),

@@ -333,7 +333,7 @@ def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
         missing = int(no_edit.cell(row)) + int(no_score.cell(row))
         assert 0 < missing == coverage.total - coverage.scored, row.edit_model
         assert "status=edit_failed" in no_edit.to(row)
-        assert "status=unscored" in no_score.to(row), "of several statuses"
+        assert "show=failed" in no_score.to(row), "of several statuses"
 
 
 def test_several_models_are_drawn_over_an_axis_with_numbers(tmp_path: Path) -> None:
@@ -430,13 +430,13 @@ def test_a_summary_of_nothing_has_none() -> None:
 
 
 def test_a_link_says_what_it_is_given_in_one_order_and_escapes_it() -> None:
-    assert link(status="unscored", model="A&B = C #1") == "#model=A%26B+%3D+C+%231&status=unscored"
+    assert link(show="failed", model="A&B = C #1") == "#model=A%26B+%3D+C+%231&show=failed"
     assert link(sample="a/b é", left="source", right="edit:B") == "#sample=a%2Fb+%C3%A9&left=source&right=edit%3AB"
     assert link(min=0, max=2.5, tag=None, category="") == "#min=0&max=2.5"
 
 
 def test_a_link_to_nothing_in_particular_leads_to_all_samples() -> None:
-    assert link() == link(model=None) == "#sort=benchmark"
+    assert link() == link(model=None) == "#show=all"
 
 
 def test_a_key_that_no_page_knows_is_refused() -> None:

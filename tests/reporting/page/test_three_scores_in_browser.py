@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edit_eval.records import Judgement
-from reporting.reports import Report, ids, link_to
+from reporting.reports import Report, ids, link_to, show
 from reporting.three_scores import IDENTICAL
 
 OpenPage = Callable[..., Any]
@@ -90,10 +90,10 @@ def test_the_gallery_follows_and_sorts_by_what_is_worse(three_scores: Report, op
     tab.click("#choice button[value=drift]")
     assert tab.locator("[name=score]").input_value() == "drift"
     assert tab.locator("#gallery-count").inner_text().endswith("judged by three · drift (lower is better)")
-    assert tab.locator("[name=sort] [value=worst]").inner_text() == "highest score first, the worst"
+    assert tab.locator("#chips [value=worst] + span").inner_text() == "Highest (worst)"
     assert [tab.locator(f"[name={end}]").get_attribute("placeholder") for end in ("lowest", "highest")] == ["-1", "1"]
     assert tab.locator("[name=lowest]").get_attribute("step") == "0.01"
-    tab.select_option("[name=sort]", "worst")
+    show(tab, "worst")
     highest = {s.id: mean_score(three_scores, s.id, "drift") for s in three_scores.results.samples}
     known = [max(highest[sample]) for sample in ids(tab) if highest[sample]]
     assert known == sorted(known, reverse=True)
@@ -117,7 +117,7 @@ def test_the_gallery_follows_and_sorts_by_what_is_worse(three_scores: Report, op
     tab.select_option("[name=judge]", "kind")
     assert tab.locator("[name=score]").is_hidden()
     assert tab.locator("[name=highest]").get_attribute("max") == "10"
-    assert tab.locator("[name=sort] [value=worst]").inner_text() == "lowest score first"
+    assert tab.locator("#chips [value=worst] + span").inner_text() == "Lowest"
 
 
 @pytest.mark.check

@@ -119,6 +119,7 @@ def numbers_of(document: Any) -> Iterator[str]:
 def known(run: Run, report: Report) -> set[str]:
     summary = json.loads((report.folder / "summary.json").read_text("utf-8"))
     numbers = {*numbers_of({**summary, "timing": {}}), *numbers_of(plain(compare([run]).document()))}
+    numbers.add(str(sum(edit["total"] for edit in summary["edits"])))  # of all models
     # What the page's own words have: 95% interval, a probability of 0.8, p below .0001.
     return numbers | {number for words in templates() for number in NUMBER.findall(words)} | {"0.0001"}
 
@@ -127,7 +128,7 @@ def known(run: Run, report: Report) -> set[str]:
 # an axis has ticks.
 WALK = """() => {
   const apart = 'pre, nav, form, dialog, header, select, #time, #repeat, .facts, .run-name, .id, .instruction, .cards, '
-    + '.look-words, .look-failure > span, .role-axis, script, style';
+    + '.look-words, .look-failure > span, .role-axis, .tick, script, style';
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const found = [];
   while (walker.nextNode()) {
