@@ -231,6 +231,7 @@ def _started(command: str, folder: Path, environment: Mapping[str, str]) -> Iter
 
 
 PAIRS = f"edit-eval run {ROOT / 'bench/pairs.yaml'} --run-dir runs/pairs"
+DEMO = "edit-eval demo --run-dir runs/demo"
 CLOSE = "".join(
     f" --set edit_models.{name}.params.skill={skill} --set edit_models.{name}.params.seed={seed}"
     for name, skill, seed in (("careful", 0.6, 0), ("middling", 0.5, 1000), ("careless", 0.4, 2000))
@@ -241,7 +242,7 @@ FOUR = "edit-eval run demo --devices cpu:4 --run-dir runs/four"
 STAND_IN = "edit-eval run careful.yaml --set 'judges={stand_in: {type: testing, params: {device_ids: \"cpu:1\"}}}'"
 TWO = [f"edit-eval run {name}.yaml --run-dir runs/{name}" for name in ("mine", "theirs")]
 PICTURES = {
-    "report": Picture("runs/pairs/report/index.html", ("#verdict",), commands=(PAIRS,)),
+    "report": Picture("runs/demo/report/index.html", ("#verdict",), commands=(DEMO, PAIRS)),
     "reading-a-report": Picture("runs/reading/report/index.html", ("#verdict",)),
     "tutorial": Picture("runs/balls/report/index.html", ("#verdict",)),
     "viewing": Picture("runs/pairs/report/index.html", (), worst_beside_other, where="report", height=735),

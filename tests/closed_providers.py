@@ -155,6 +155,7 @@ class _Listener(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     owner: Providers
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body that follows its head would wait 40 ms
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Says nothing."""

@@ -84,6 +84,7 @@ class SmallHubHandler(BaseHTTPRequestHandler):
 
     hub: SmallHub
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body that follows its head would wait 40 ms
 
     def do_GET(self) -> None:
         self._answer()

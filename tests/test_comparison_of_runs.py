@@ -101,7 +101,7 @@ def compared(*runs: Run, detect: float | None = None) -> Comparison:
 
 def shown(comparison: Comparison) -> str:
     file = io.StringIO()
-    print_comparison(comparison, Console(file=file, width=80, color_system=None))
+    print_comparison(comparison, Console(file=file, width=80, color_system=None), full=True)
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
@@ -342,7 +342,7 @@ def test_compare_in_python(apart: tuple[Run, Run]) -> None:
 
 def test_the_verb_compare(apart: tuple[Run, Run], command: Command) -> None:
     a, b = (made.path for made in apart)
-    plain = command("compare", a, b, "--detect", "0.3")
+    plain = command("compare", a, b, "--detect", "0.3", "--full")
     assert (plain.code, plain.err) == (0, "")
     assert [line.rstrip() for line in plain.out.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
     document = json.loads(command("compare", a, b, "--json").out)
@@ -380,12 +380,12 @@ def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, command: Co
     three = {"strict": judge(0.6), "kind": judge(0.4), "third": judge(0.5)}
     asked = {"judges": three, "evaluation": {"answer": "score"}}
     chinese = run(folder, "zh", "50_steps", "distilled", benchmark={"language": "zh", "limit": 1}, **asked)
-    compared_in_it = command("compare", chinese.path).out
+    compared_in_it = command("compare", chinese.path, "--full").out
     assert compared_in_it.startswith("没有结论：")
     assert "B 与 A 不同  steps" in compared_in_it
     agreement = command("agreement", chinese.path).out.strip()
     assert agreement.startswith("评审模型\n")
-    assert agreement in command("report", chinese.path).out, "and where they are part of the results"
+    assert agreement in command("report", chinese.path, "--full").out, "and where they are part of the results"
     refused = command("compare", whole.path, chinese.path).err.splitlines()
     assert refused[0].endswith("they differ in protocol.answer: 'reason_then_score' and 'score' (and 1 more)")
     assert refused[1:] == ["  protocol.language: 'en' and 'zh'"], "a line for each difference"

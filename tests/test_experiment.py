@@ -156,6 +156,8 @@ def test_a_registered_protocol_whose_module_has_moved_since_is_the_same(tmp_path
     [absent] = experiment.Experiment.recorded(plain, made.samples).judges
     assert isinstance(absent.protocol, DerivedScores)
     assert "`--code FOLDER` names the folder" in absent.protocol.fault
+    with pytest.raises(ConfigurationError, match="`duel` is not a kind of subject"):
+        experiment.Experiment.recorded({**plain, "kinds": ["duel"]}, made.samples)
 
 
 # The nouns, and what they are called.

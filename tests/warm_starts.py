@@ -2,9 +2,9 @@
 
 A command that a test types takes a second of computing for its imports, the report that it draws another one, and a
 worker a tenth of one. From `install` on, `subprocess` has them forked by processes that have done these imports: one
-for `python -m edit_eval ...` and for what draws, one for workers. What forks such a process waits for its end, too, and
-tells its code; a worker dies with its engine as ever. With anything unusual about it (other interpreters, variables of
-Python's, limits) a process is started cold, as is all that is asked for within `cold`.
+for `python -m edit_eval ...` and for what draws, one for workers and a service's openers. What forks such a process
+waits for its end, too, and tells its code; a worker dies with its engine as ever. With anything unusual about it (other
+interpreters, variables of Python's, limits) a process is started cold, as is all that is asked for within `cold`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,17 @@ IMPORTED = {
             "edit_eval.plugins.scenes.in_worker.judge",
             "edit_eval.plugins.scenes.in_worker.ladder",
         ),
-        *("edit_eval.edit_models.image_endpoint", "aiohttp"),
+        *("edit_eval.edit_models.image_endpoint", "aiohttp", "edit_eval.plugins.serve.opening"),
     ),
 }
 DEAR = ("edit_eval.plugins.serve", "edit_eval.plugins.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
-MODULES = ("edit_eval", "edit_eval.verbs.drawing")
+MODULES = {
+    "edit_eval": "command",
+    "edit_eval.verbs.drawing": "command",
+    "edit_eval.plugins.serve.opening": "worker",
+}
+"""What is started by its name, and by which of the two."""
 BESIDE = {"process": 6, "probe": 5}
 """What is started beside a model, a worker or what looks at its environment, and of how many words that is."""
 ORDINARY = (-1, None, True, False)
@@ -218,13 +223,11 @@ def _line_to(address: str) -> socket.socket:
 def _kind_and_words(typed: Any, passed: Any) -> tuple[str, list[Any]]:
     """What kind of process it is, and its arguments; no kind where it is none of ours."""
     words = [typed] if isinstance(typed, str | bytes | os.PathLike) else [os.fspath(word) for word in typed]
-    if passed:
-        begins = words[:2] == [sys.executable, "-c"] and any(
-            len(words) == count and f"edit_eval.workers.{name}" in words[2] for name, count in BESIDE.items()
-        )
+    if passed and words[:2] == [sys.executable, "-c"]:
+        begins = any(len(words) == count and f"edit_eval.workers.{name}" in words[2] for name, count in BESIDE.items())
         return ("worker", words[2:]) if begins else ("", [])
     own = [*words[:1], *words[2:]] if words[1:2] == ["-P"] else words
-    return ("command", own[2:]) if own[:2] == [sys.executable, "-m"] and own[2] in MODULES else ("", [])
+    return (MODULES.get(own[2], ""), own[2:]) if own[:2] == [sys.executable, "-m"] else ("", [])
 
 
 def _surroundings(environment: dict[str, str]) -> list[Any]:
@@ -373,7 +376,7 @@ if __name__ == "__main__":
     _forking[KIND] = Forking(ADDRESS, _surroundings(dict(os.environ)))
     WORDS = _forked(ADDRESS, KIND)
     with _soon_ended():
-        if KIND == "worker":
+        if WORDS[0] not in MODULES:
             sys.argv = ["-c", *WORDS[1:]]
             sys.path.insert(0, "")
             exec(WORDS[0], {"__name__": "__main__"})

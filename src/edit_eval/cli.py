@@ -54,10 +54,13 @@ def _print_what_is_there(run_dir: Path | None) -> None:
 
 def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
     def show() -> None:
-        from edit_eval.reporting.results_sheet import print_summary
+        from edit_eval.reporting.results_sheet import print_answer, print_summary
         from edit_eval.reporting.terminal_text import stdout_console
 
-        print_summary(run.summary, stdout_console(), language=spoken(run.language), full=full)
+        if full:
+            print_summary(run.summary, stdout_console(), language=spoken(run.language))
+        else:
+            print_answer(run.summary, run.path, stdout_console(), language=spoken(run.language))
         if drawn:
             print(said(Text("report: {}", run.page)))
 
@@ -65,9 +68,9 @@ def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
 
 
 def evaluate_and_print(
-    config: str, options: Options, run_dir: Path | None, *, shard: str | None = None, **how: Any
+    config: str, options: Options, run_dir: Path | None, *, shard: str | None = None, full: bool = False, **how: Any
 ) -> None:
-    """Runs the evaluation and prints its results; `how` as `evaluate` takes it."""
+    """Runs the evaluation and prints its answer, `full` with all tables; `how` as `evaluate` takes it."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.run import Run, evaluate
 
@@ -82,14 +85,14 @@ def evaluate_and_print(
         _print_what_is_there(end.run_dir)
         raise
     except NotDrawn as unwritten:
-        _print_numbers(Run(unwritten.run_dir), drawn=False)
+        _print_numbers(Run(unwritten.run_dir), drawn=False, full=full)
         raise
     if shard is not None and not made.summary.complete:
         say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
     if written_beside("run", run=made, configuration=configuration):
         made = Run(made.path, made.examinations)
-    _print_numbers(made)
+    _print_numbers(made, full=full)
     made.check_coverage()
 
 
@@ -142,6 +145,7 @@ def run(
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Time to finish running tasks after SIGTERM or SIGUSR1.")
     ] = 10.0,
+    full: Full = False,
 ) -> None:
     """Edit, judge and report. Rerun the same command to resume."""
 
@@ -151,6 +155,7 @@ def run(
         options,
         run_dir,
         shard=shard,
+        full=full,
         reuse_from=reuse or (),
         retry=words(retry) or (),
         verify=verify,
@@ -175,7 +180,7 @@ def doctor(
     end_if_short(any(finding.stops for finding in findings))
 
 
-@verb(evaluating, short_help="Predict how long a run takes under every schedule.")
+@verb(evaluating)
 def plan(
     config: Config,
     *,
@@ -192,9 +197,10 @@ def plan(
     margin: Annotated[
         float | None, typer.Option(metavar="D", help="Also say how many images a gate with this margin takes.")
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every schedule.")] = False,
     options: Options,
 ) -> None:
-    """Predict how long a run takes under every schedule, by simulating it."""
+    """Predict how long a run takes, and what it costs, by simulating it."""
     from edit_eval.preparation import plan as make
     from edit_eval.reporting.plans import print_plan
     from edit_eval.reporting.terminal_text import stdout_console
@@ -210,7 +216,7 @@ def plan(
         margin=margin,
         **options,
     )
-    answer(made.as_plain, lambda: print_plan(made, stdout_console()))
+    answer(made.as_plain, lambda: print_plan(made, stdout_console(), every=every))
 
 
 @verb(evaluating)

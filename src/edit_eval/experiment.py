@@ -25,7 +25,7 @@ from edit_eval.benchmarks.selection import (
     tidied,
     with_predecessors,
 )
-from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
+from edit_eval.config.components import NotHere, called_by, identified, import_class, named, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, ask_classes, digest, identity
@@ -38,7 +38,7 @@ from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, as
 from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.protocols.critiques import columns_of, makers, refuse_unfit_critics, refuse_wordless
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import CONTROL, Refinement, Sample, no_garbage
+from edit_eval.records import Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
@@ -105,9 +105,6 @@ class Experiment:
     """Why such a model has no edit of a sample."""
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where these edits are at this start, by their SHA-256."""
-    grows: bool = False
-    """True if samples (then a list) are added during the run, an edit with each: one edit model, one edit seed.
-    Their tags say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
 
     @classmethod
     def of(cls, configuration: Configuration, data: Data) -> Experiment:
@@ -193,14 +190,16 @@ class Experiment:
         user has named in this process; in place of another's protocol there is what `derived` gives for its judge.
 
         Raises `KeyError`, `TypeError` or `ValueError` for data that no start has written, and `ConfigurationError` for
-        what a registered protocol refuses.
+        what a registered protocol refuses, and for a kind of subject that is not installed.
         """
+        for kind in plain.get("kinds", ()):  # a package's, without which its subjects would be others'
+            named("subject", str(kind))
         often = EvaluationSection.model_validate({key: plain[key] for key in ("edit_seeds", "repeats", "readings")})
         if len(plain["edit_models"]) > MOST_COLUMNS or len(plain["judges"]) > MOST_COLUMNS:
             raise ValueError(f"more than {MOST_COLUMNS} models")
         for role in ("edit_models", "judges"):
-            named = [str(model["name"]) for model in plain[role]]
-            if twice := next((name for name in named if named.count(name) > 1), None):
+            names = [str(model["name"]) for model in plain[role]]
+            if twice := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"two {role} are called {twice!r}")
         judges = []
         for plain_judge in plain["judges"]:
@@ -223,7 +222,6 @@ class Experiment:
             language=str(plain["language"]),
             about=dict(plain.get("benchmark", {}).get("about", {})),
             notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
-            grows=bool(plain.get("grows", False)),
             beside=frozenset(map(str, plain.get("beside", ()))),
             # `told` in the file, so that runs of before are resumed
             refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
@@ -248,7 +246,6 @@ class Experiment:
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             **({"control_steps": list(self.control_steps)} if self.control_steps is not None else {}),
             **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
-            **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(how) for name, how in self.refinements.items()}} if self.refinements else {}),
             **({"finished": dict(self.finished), "lacking": dict(self.lacking)} if self.finished else {}),
@@ -318,10 +315,12 @@ class Experiment:
     @cached_property
     @no_garbage()
     def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
-        """For each judge, the questions about each sample; none about a bad one, and one beside the filters."""
+        """For each judge, the questions about each sample; none about a bad one, one beside the filters, and one whose
+        tags say that it is not asked about it."""
         made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
         equal: dict[str, int] = {}
         by_judge = {}
+        tags = {tag for sample in self.samples for tag in sample.tags}
         for judge in self.judges:  # judges of one protocol share its questions
             key = digest([judge.section.model_dump(mode="json", exclude={"retries"}), judge.texts])
             number = equal.setdefault(key, len(equal))
@@ -331,35 +330,26 @@ class Experiment:
                     () if sample.id in self.beside else ask(judge.protocol, sample, light) for sample in self.samples
                 ]
             by_judge[judge.name] = made[number]
+            if (tag := f"{UNASKED}{judge.name}") in tags or not self.samples:  # then it shares its list with no other
+                asked = zip(self.samples, made[number], strict=True)
+                by_judge[judge.name] = [() if tag in sample.tags else questions for sample, questions in asked]
         return by_judge
 
-    def grow(self, sample: Sample) -> None:
-        """Adds a sample behind all others. Exceptions of a protocol that cannot ask about it pass through."""
-        assert self.grows
-        new: dict[int, tuple[SampleQuestion, ...]] = {}
-        for judge in self.judges:
-            new.setdefault(id(self.asked[judge.name]), ask(judge.protocol, sample, self._light))
-        for judge in self.judges:
-            if (asked := new.pop(id(self.asked[judge.name]), None)) is not None:
-                self.asked[judge.name].append(asked)
+    def append(self, sample: Sample) -> None:
+        """Adds a sample behind all others, where `samples` is a list that was empty; `store.matrix.Matrix.append` adds
+        its edit. Exceptions of a protocol that cannot ask about it pass through."""
+        asked = [
+            () if f"{UNASKED}{judge.name}" in sample.tags else ask(judge.protocol, sample, self._light)
+            for judge in self.judges
+        ]
+        for judge, questions in zip(self.judges, asked, strict=True):
+            self.asked[judge.name].append(questions)
         cast("list[Sample]", self.samples).append(sample)
-
-    def control_kind(self, sample: Sample) -> str:
-        """Returns the kind of control that a sample's edit is, in an experiment that grows.
-
-        `source`, `blank` or `shuffled`, or another word for what is compared with no edit. Empty for a client's edit.
-        """
-        if not self.grows:
-            return ""
-        return next((tag.removeprefix(CONTROL) for tag in sample.tags if tag.startswith(CONTROL)), "")
-
-    def is_asked(self, judge: str, sample: Sample) -> bool:
-        """True if a judge is asked about a sample's edit; where samples are added it may be about a share."""
-        return sample.id not in self.beside and not (self.grows and f"{UNASKED}{judge}" in sample.tags)
+        vars(self)["shows_earlier"] = self.shows_earlier or _show_earlier(asked)
 
     @cached_property
     def _light(self) -> Light:
-        """Kinds of questions so far, in an experiment that grows."""
+        """Kinds of questions that samples so far were asked, one after the other."""
         return {}
 
     @property
@@ -401,8 +391,7 @@ class Experiment:
     @cached_property
     def shows_earlier(self) -> bool:
         """True if a judge is shown pictures of earlier turns or rounds."""
-        every = (sample_question.question for asked in self.asked.values() for of in asked for sample_question in of)
-        return self.grows or any(is_earlier(view.picture) for question in every for view in question.shows)
+        return any(map(_show_earlier, self.asked.values()))
 
     def first_of(self, position: int) -> Sample:
         """Returns the first sample of the chain that the one at a position belongs to; itself if it follows none."""
@@ -707,6 +696,10 @@ def _benchmark(configuration: Configuration) -> Any:
 
 
 # -- samples --
+
+
+def _show_earlier(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
+    return any(is_earlier(view.picture) for of in asked for one in of for view in one.question.shows)
 
 
 def _with_fault(sample: Sample, judges: Sequence[AskedJudge]) -> Sample:

@@ -45,7 +45,7 @@ def test_both_parts_are_rehearsed_and_printed_as_rows(
     small = [
         f"edits:edit_models.{way}.params.{setting}"
         for way in ways
-        for setting in ("canvas=4096", "num_inference_steps=3")
+        for setting in ("canvas=4096", "num_inference_steps=2")
     ]
     small += ["edits:edit_models.switches.params.compile=false"]  # a minute of C++
     for name, models in (
@@ -68,7 +68,7 @@ def test_both_parts_are_rehearsed_and_printed_as_rows(
         if model["model"].startswith("edit:")
     }
     assert {model["loads"] for model in edits.values()} == {"stand-in"}, "a class made of ours is one of ours"
-    assert all(model["steps"] == 3 and model["unit"] > 0 for model in edits.values())
+    assert all(model["steps"] == 2 and model["unit"] > 0 for model in edits.values())
     assert all(digest["equal"] for digest in kept["edits"]["digests"])
     judges = {
         model["model"].partition(":")[2]: model for model in kept["judges"]["models"] if model["model"][:2] == "ju"

@@ -45,6 +45,8 @@ class Start(NamedTuple):
     """`kill` or `interrupt`, before the task with the number `after`; `unless it ended`: only if the one before was
     stopped."""
     after: int = 0
+    beside: bool = False
+    """Whether the next one is begun at the same time, where commands are processes."""
     capped: bool = False
     """Whether it may not spend more than `capped` requests cost."""
 
@@ -95,7 +97,7 @@ def starts(draw: Draw, folder: Path) -> Iterator[Start]:
         yield Start(("run", before, "--run-dir", run if way == "added" else folder / "earlier"))
         words += ("--reuse", folder / "earlier") if way == "reuse" else ()
     elif way == "shards":
-        yield Start((*words, "--shard", "1/2"))
+        yield Start((*words, "--shard", "1/2"), beside=True)
         yield Start((*words, "--shard", "2/2"))
     elif way == "retry":
         (folder / "storm").touch()
@@ -138,7 +140,7 @@ def noted(folder: Path, ended: Ended) -> None:
 
 def with_workers(draw: Draw, folder: Path) -> Ended:
     """Carries out a draw with commands and workers that are processes."""
-    ended = Ended(0, "", "")
+    ended, running = Ended(0, "", ""), list[subprocess.Popen[bytes]]()
     for start in starts(draw, folder):
         if start.disturbed == "unless it ended" and ended.code != STOPPED:
             continue
@@ -146,10 +148,14 @@ def with_workers(draw: Draw, folder: Path) -> Ended:
         environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
         with (folder / "out").open("w+") as out, (folder / "err").open("w+") as err:
             process = subprocess.Popen(program, stdout=out, stderr=err, env=environment, start_new_session=True)
+            running.append(process)
+            if start.beside:
+                continue
             if start.disturbed in ("kill", "interrupt"):
                 _when_asked(start.after, folder / "asked.jsonl", process)
                 process.send_signal(signal.SIGKILL if start.disturbed == "kill" else signal.SIGINT)
-            process.wait()
+            while running:
+                running.pop().wait()
             ended = Ended(process.returncode, (folder / "out").read_text("utf-8"), (folder / "err").read_text("utf-8"))
         if start.capped:
             noted(folder, ended)

@@ -133,6 +133,9 @@ FEATURES: dict[str, Feature] = {
     "column": Feature(0, (1,), 0.5, lambda d: d["folder"]),
     "twins": Feature(0, (1,), 0.3, lambda d: d["models"] > 1 and not d["paid"]),
     "one_judge": Feature(0, (1,), 0.4, lambda d: d["third"]),
+    "doubled": Feature(0, (1,), 0.2, lambda d: not (d["folder"] or d["paid"])),
+    # in a batch it may be asked once more for the others' sake, and a gate has runs of its own
+    "restless": Feature(0, (1,), 0.5, lambda d: d["scorer"] and d["batch"] == 1 and not d["gate"]),
 }
 
 
@@ -334,6 +337,8 @@ class Row(NamedTuple):
     difficulty: str
     tag: str
     follows: str
+    of: str = ""
+    """The sample whose picture and instruction it has, too: all edits of both look alike."""
 
 
 BROKEN = "broken.png"
@@ -349,6 +354,9 @@ def table(draw: Draw) -> list[Row]:
         rows.append(Row(f"s{place}", f"p{place - bool(twin)}.png", *labels, ""))
     bad = {row.id for row in pick.sample(rows, draw["broken"])}
     rows = [row._replace(picture=BROKEN) if row.id in bad else row for row in rows]
+    if draw["doubled"]:
+        first, place = rows[0], count - 1 - IDS_LEFT_OUT
+        rows[place] = first._replace(id=f"s{place}", difficulty=rows[place].difficulty, of=first.id)
     for place in range(draw["turns"]):
         for turn in (1, 2):
             before = f"s{place}" + (f"t{turn - 1}" if turn > 1 else "")
@@ -364,7 +372,7 @@ IDS_LEFT_OUT = 1
 def judges(draw: Draw) -> dict[str, dict[str, float]]:
     """For each judge that is asked about edits, what its answers may come to."""
     words = {name: draw[name] for name in ("unparseable", "refused", "judge_error", "cut_off", "out_of_range")}
-    by_judge = {"scorer": words} if draw["scorer"] else {}
+    by_judge = {"scorer": words | ({"restless": 1} if draw["restless"] else {})} if draw["scorer"] else {}
     by_judge |= {"second": {"unparseable": words["unparseable"] / 2}} if draw["second"] else {}
     third = by_judge.get("second", {}) if draw["one_judge"] else {"refused": words["refused"]}
     by_judge |= {"third": third} if draw["third"] else {}
@@ -515,7 +523,7 @@ def written(draw: Draw, folder: Path) -> Path:
         {
             "id": row.id,
             "source": row.picture,
-            "instruction": f"change {row.id}",
+            "instruction": f"change {row.of or row.id}",
             "category": row.category,
             "difficulty": row.difficulty,
             "tags": row.tag,

@@ -9,6 +9,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
+from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
@@ -80,10 +81,13 @@ class Battle(NamedTuple):
 
 
 class Expected:
-    """What must come of a draw; while a `storm` lasts more edits fail."""
+    """What must come of a draw; while a `storm` lasts more edits fail.
 
-    def __init__(self, draw: Draw, *, storm: bool = False) -> None:
-        self.draw, self.salt = draw, draw["salt"]
+    A judge that never says the same twice is held to what it said last, in the `folder` of the draw: whatever it said
+    before was lost with the process that asked."""
+
+    def __init__(self, draw: Draw, *, storm: bool = False, folder: Path = Path()) -> None:
+        self.draw, self.salt, self.folder = draw, draw["salt"], folder
         self.rows = {row.id: row for row in table(draw)}
         self.columns = column_names(draw)
         self.judges = judges(draw)
@@ -172,7 +176,7 @@ class Expected:
                 return Edit(earlier.status)
             before = earlier.code
         rewriter = chain.partition("+")[2]
-        if rewriter and not planted.rewritten(self.salt, sample):
+        if rewriter and not planted.rewritten(self.salt, self.rows[sample].of or sample):
             return Edit("edit_failed")
         return self._made(column, sample, seed, rewriter, 1, before, before)
 
@@ -196,7 +200,7 @@ class Expected:
         if model == "folder":  # one picture, whatever it was asked for
             status = "ok" if planted.in_folder(self.salt, sample) else "edit_failed"
             return Edit(status, planted.child("folder", sample, 0, "", 1, ""), before, column)
-        code = planted.child(model, sample, seed, rewriter, turn, seen)
+        code = planted.child(model, self.rows[sample].of or sample, seed, rewriter, turn, seen)
         return Edit(planted.fate(self.salt, code, self.fates), code, before, column)
 
     # -- judgements of one edit --
@@ -223,8 +227,15 @@ class Expected:
             ]
         else:
             asked = model_of(self.draw, judge)
-            given = [planted.answer(self.salt, asked, edit.code, repeat, reading, bad) for reading in self.readings]
+            given = [
+                planted.answer(self.salt, *about, bad, self._said[about] - 1 if "restless" in bad else 0)
+                for about in ((asked, edit.code, repeat, reading) for reading in self.readings)
+            ]
         return Judgement({"score": mean_of(given)}, headline)
+
+    @cached_property
+    def _said(self) -> Counter[tuple[str, str, int, int]]:
+        return planted.times_asked(str(self.folder))
 
     def _held_against(self, judge: str, edit: Edit, sample: str) -> str:
         """What a measure holds an edit against; nothing changes between an edit that is kept and itself."""

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -66,14 +67,17 @@ def quality(salt: int, code: str) -> float:
     return min(9.5, max(0.5, level))
 
 
-def answer(salt: int, judge: str, code: str, repeat: int, reading: int, bad: dict[str, float]) -> tuple[str, float]:
-    """The status of a reading of an edit, and its score where that is `ok`."""
+def answer(
+    salt: int, judge: str, code: str, repeat: int, reading: int, bad: dict[str, float], before: int = 0
+) -> tuple[str, float]:
+    """The status of a reading of an edit, and its score where that is `ok`: with `restless`, another one each time,
+    where the same was asked so often `before`."""
     drawn = share(salt, judge, "status", code, repeat, reading)
     for status in ("unparseable", "refused", "judge_error", "cut_off", "out_of_range"):
         if drawn < bad.get(status, 0):
             return status, 0.0
         drawn -= bad.get(status, 0)
-    noise = 2 * share(salt, judge, code, repeat, reading) - 1
+    noise = 2 * share(salt, judge, code, repeat, reading, *([before] if before and "restless" in bad else [])) - 1
     return "ok", round(min(10, max(0, quality(salt, code) + noise)), 3)
 
 
@@ -150,6 +154,14 @@ class Planted:
         """Writes down that it was asked."""
         with open(f"{self.folder}/asked.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(what) + "\n")
+
+
+def times_asked(folder: str) -> Counter[tuple[str, str, int, int]]:
+    """How often each judge was asked about an edit so far, by its name, the edit's code, repeat and reading."""
+    with open(f"{folder}/asked.jsonl", encoding="utf-8") as file:
+        noted = [json.loads(line) for line in file]
+    of_edits = ((name, *rest) for what, name, *rest in noted if what == "judge" and not rest[0])
+    return Counter((name, shown[0], repeat, reading) for name, _, _, shown, repeat, reading in of_edits)
 
 
 def sample_in(instruction: str) -> str:
@@ -240,7 +252,8 @@ class Judge:
 
         own, place = self.own, asked_for(request.seed)
         asked = own.name if request.question != "rest" else f"{own.name} of the rest"
-        status, score = answer(own.salt, asked, code, *place, own.bad)
+        before = times_asked(own.folder)[own.name, code, *place] - 1 if "restless" in own.bad else 0
+        status, score = answer(own.salt, asked, code, *place, own.bad, before)
         if status == "judge_error":
             raise RuntimeError("planted judge's failure")
         if status in ("refused", "cut_off"):

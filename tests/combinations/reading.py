@@ -69,7 +69,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
         self.draw, self.folder, self.run = draw, folder, folder / "run"
-        self.want = Expected(draw)
+        self.want = Expected(draw, folder=folder)
         self.disagreements: list[Disagreement] = []
         self.cells: dict[str, list[str]] = defaultdict(list)
         """For each verb, counts that have to be among the cells of what it prints."""

@@ -38,7 +38,7 @@ PROCESSES = [
     "salt=3 rows=6 models=2 rounds=2 stop=5.5 edit_failed=0.1",
     KILLED,
     "salt=8 rows=5 turns=1 models=2 drift=1 pilot=1 way=interrupt",
-    "salt=9 rows=6 models=2 arena=all garbled=0.1 rewrite=1 way=shards",
+    "salt=9 rows=7 models=2 arena=all garbled=0.1 rewrite=1 doubled=1 way=shards",
     "salt=11 rows=6 models=2 repeats=2 schedule=batch_sync devices=2 controls=2 way=retry",
     "salt=13 rows=6 models=2 folder=1 recorded=1 second=1 readings=2 order=by_category way=added",
 ]
@@ -58,6 +58,9 @@ CASES = {
     "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
     "a model is added to others without repeating what they were asked": (
         "salt=1387 rows=4 models=3 arena=all garbled=0.2 readings=2 way=reuse"
+    ),
+    "what is asked about equal edits is one answer, whatever it is": (
+        "salt=5 rows=7 models=3 twins=1 restless=1 doubled=1 rounds=3 stop=5.5 arena=all repeats=2 way=kill"
     ),
     "a critic that answers otherwise is another one": (
         "salt=1474 rows=4 scorer=0 second=1 unparseable=0.25 drift=1 rounds=3 last=1 way=reuse"

@@ -58,7 +58,7 @@ def test_own_pictures_come_to_a_verdict(own_pictures: tuple[dict[str, Any], list
     names, shown = own_pictures
     run, (lost,) = names["run"], names["frame"].query("status != 'ok'").to_dict("records")
     assert (lost["sample_id"], lost["edit_model"], lost["status"]) == ("disc-5", "hasty", "edit_failed")
-    assert "edits/hasty" in lost["reason"]
+    assert "edits/hasty" in lost["why_no_score"]
     careful, hasty = shown[4]
     assert careful > hasty + 1
     assert names["pair"].better == "careful"

@@ -399,7 +399,8 @@ class TestLoading:
         given = full.parameters.loras
         part = loaded(tiny / name, loras=given, loras_in_part=True, num_inference_steps=None)
         assert part.about()["loras"].endswith("lora.safetensors 1 (2 of 4 tensors)")
-        assert "(" not in full.about()["loras"]
+        assert part.about()["note"] == f"LoRA {tmp_path}/lora.safetensors: 2 of 4 tensors applied"
+        assert "(" not in full.about()["loras"] + full.about()["note"]
         assert pixels(part) == pixels(full)
         with pytest.raises(LoadError, match="loras: DreamLitePipeline takes none"):
             loaded(tiny / "DreamLitePipeline", loras=full.parameters.loras)

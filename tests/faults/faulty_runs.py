@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -202,67 +203,31 @@ def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
     return True
 
 
-_NURSERY = """
-import json, os, resource, signal, sys
-import edit_eval.run, edit_eval.execution.session
-from edit_eval import evaluate
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who is dead is gone
-for line in sys.stdin:
-    settings, folder, largest_file = json.loads(line)
-    child = os.fork()
-    if child:
-        print(child, flush=True)
-        continue
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    if largest_file:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+_engines: list[int] = []
+"""Processes that were started here and may not have been waited for."""
+
+
+def start_engine(settings: dict[str, Any], folder: Path, largest_file: int = 0) -> int:
+    """Starts a run in a fork of this process; returns the fork's number. `largest_file` (bytes) limits its files."""
+    _engines[:] = [engine for engine in _engines if os.waitpid(engine, os.WNOHANG) == (0, 0)]
+    said = Path(f"{folder}.said")
+    said.unlink(missing_ok=True)
+    if engine := os.fork():
+        _engines.append(engine)
+        return engine
     try:
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        if largest_file:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
         evaluate(settings, run_dir=folder, report=False)
-        said = "done"
+        said.write_text("done")
     except BaseException as error:
-        said = f"{type(error).__name__}: {error}"
-    with open(folder + ".said", "w") as file:
-        file.write(said)
-    os._exit(0)
-"""
-
-
-class Nursery:
-    """Starts engines in processes of their own, in a moment: their parent has done the imports."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def start(self, settings: dict[str, Any], folder: Path, largest_file: int = 0) -> int:
-        """Starts a run in `folder`; returns the engine's process. `largest_file` (bytes) limits what it can write."""
-        assert self._process.stdin
-        assert self._process.stdout
-        Path(f"{folder}.said").unlink(missing_ok=True)
-        self._process.stdin.write(json.dumps([settings, str(folder), largest_file]) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def said(self, folder: Path) -> str:
-        """What became of the last run in `folder`: `done`, an exception, or nothing: it was killed."""
-        path = Path(f"{folder}.said")
-        return path.read_text() if path.exists() else ""
-
-    def close(self) -> None:
-        """Ends it; engines that still run go on."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
-
-
-@contextlib.contextmanager
-def nursery() -> Iterator[Nursery]:
-    """A nursery for a `with` block."""
-    made = Nursery()
-    try:
-        yield made
+        said.write_text(f"{type(error).__name__}: {error}")
     finally:
-        made.close()
+        os._exit(0)
+
+
+def said_by_engine(folder: Path) -> str:
+    """What became of the last run in `folder`: `done`, an exception, or nothing: it was killed."""
+    path = Path(f"{folder}.said")
+    return path.read_text() if path.exists() else ""

@@ -23,13 +23,14 @@ from edit_eval.store.journal import Segment
 from edit_eval.store.run_directory import CannotWrite
 from faults.faulty_runs import (
     Ears,
-    Nursery,
     images,
     is_alive,
     lines,
     report_of,
     run,
+    said_by_engine,
     settings,
+    start_engine,
     stray_files,
     verdicts,
     wait_until,
@@ -135,16 +136,16 @@ def test_a_disk_is_said_to_be_what_it_is(clean: Run, small_disk: Callable[[int],
 
 
 @pytest.mark.parametrize("what", [pytest.param("pictures", marks=pytest.mark.check), "journals"])
-def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nursery, what: str) -> None:
+def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, what: str) -> None:
     """RLIMIT_FSIZE, as a quota: it hits the workers' pictures first, or the engine's journals."""
     write_benchmark(tmp_path, *((9, (400, 200)) if what == "pictures" else (60, (16, 16))))
     judge = {"answers": {}, "default_answer": "word " * 400}
     run(tmp_path, "clean", judge=judge)
     description = max(p.stat().st_size for p in (tmp_path / "clean" / "config").iterdir())
     limit = max(description, max(p.stat().st_size for p in (tmp_path / "clean" / "samples").iterdir())) + 4096
-    engine = engines.start(settings(tmp_path, judge=judge), tmp_path / "run", limit)
+    engine = start_engine(settings(tmp_path, judge=judge), tmp_path / "run", limit)
     assert wait_until(lambda: not is_alive(engine))
-    said = engines.said(tmp_path / "run")
+    said = said_by_engine(tmp_path / "run")
     assert said.startswith("CannotWrite: "), said
     assert not [r for r in lines(tmp_path / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
     assert "File too large" in said

@@ -18,7 +18,6 @@ from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import (
     Ears,
-    Nursery,
     Said,
     copied,
     faulty,
@@ -26,7 +25,9 @@ from faults.faulty_runs import (
     is_alive,
     lines,
     run,
+    said_by_engine,
     settings,
+    start_engine,
     verdicts,
     wait_until,
 )
@@ -290,12 +291,12 @@ def test_a_failure_is_final_until_its_status_is_named(tmp_path: Path, command: R
 
 
 def test_a_second_engine_is_refused_with_host_and_process_of_the_first_and_does_it_no_harm(
-    tmp_path: Path, undisturbed: Run, command: Run_, engines: Nursery
+    tmp_path: Path, undisturbed: Run, command: Run_
 ) -> None:
     what = settings(tmp_path, **faulty("Patient", folder=str(tmp_path)))
     folder = tmp_path / "run"
-    first = engines.start(what, folder)
-    assert wait_until((tmp_path / "begun").exists, 60), engines.said(folder)
+    first = start_engine(what, folder)
+    assert wait_until((tmp_path / "begun").exists, 60), said_by_engine(folder)
     said = command(what)
     assert said.code == 2
     (error,) = [line for line in said.text.splitlines() if line.startswith("error: ")]
@@ -305,6 +306,6 @@ def test_a_second_engine_is_refused_with_host_and_process_of_the_first_and_does_
     assert Run(folder).summary.status != "complete", "whoever only reads is not refused"
     (tmp_path / "go").touch()
     assert wait_until(lambda: not is_alive(first), 60)
-    assert engines.said(folder) == "done"
+    assert said_by_engine(folder) == "done"
     assert counts(folder) == (9, 9)
     assert [v[5:9] + v[10:] for v in verdicts(Run(folder))] == [v[5:9] + v[10:] for v in verdicts(undisturbed)]

@@ -18,22 +18,21 @@ from faults.faulty_runs import (
     MODELS,
     TWO_QUESTIONS,
     Ears,
-    Nursery,
     images,
     is_alive,
     kill,
     lines,
     report_of,
     run,
+    said_by_engine,
     settings,
+    start_engine,
     stray_files,
     verdicts,
     wait_until,
     workers_of,
 )
 from small_benchmark import sample_id, write_benchmark
-
-pytestmark = pytest.mark.usefixtures("cold_workers")
 
 SAMPLES, FEW, EQUAL = 24, 12, 6  # the few are edited three times over, or by four edit models; or both, by three
 EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
@@ -54,20 +53,19 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.mark.parametrize(
     "kills", [4, pytest.param(16, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )
-def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run, engines: Nursery, kills: int) -> None:
-    kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, judge=JUDGE), clean, engines, kills)
+@pytest.mark.usefixtures("cold_workers")
+def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run, kills: int) -> None:
+    kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, judge=JUDGE), clean, kills)
 
 
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )
-def test_so_it_does_when_a_question_is_asked_with_the_reply_to_another(
-    tmp_path: Path, engines: Nursery, kills: int
-) -> None:
+def test_so_it_does_when_a_question_is_asked_with_the_reply_to_another(tmp_path: Path, kills: int) -> None:
     write_benchmark(tmp_path, SAMPLES)
     clean = run(tmp_path, "clean", edit=EDIT, **ASKED_TWICE)
     assert {reply["question"] for reply in lines(clean.path, "replies")} == {"followed", "kept"}
-    kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, **ASKED_TWICE), clean, engines, kills)
+    kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, **ASKED_TWICE), clean, kills)
 
 
 CRITICISED = {sample_id(n): f"The picture is not {n} enough.\nScore: {n % 10}.5" for n in range(SAMPLES)}
@@ -90,13 +88,13 @@ def in_rounds(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )
-def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, engines: Nursery, kills: int) -> None:
+def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, kills: int) -> None:
     write_benchmark(tmp_path, FEW)
     clean = evaluate(in_rounds(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
     edits = Counter((edit.edit_model, edit.status, bool(edit.made_in)) for edit in clean.results.edits)
     assert edits["testing@3", Status.OK, True] == 1, "one is good enough at once"
     assert edits["testing@2", Status.EDIT_FAILED, False] == edits["testing@3", Status.EDIT_FAILED, False] == 1
-    kill_until_it_is_done(tmp_path, in_rounds(tmp_path), clean, engines, kills, FEW)
+    kill_until_it_is_done(tmp_path, in_rounds(tmp_path), clean, kills, FEW)
 
 
 def fighting(folder: Path) -> dict[str, Any]:
@@ -124,15 +122,13 @@ def fighting(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )
-def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
-    tmp_path: Path, engines: Nursery, kills: int
-) -> None:
+def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(tmp_path: Path, kills: int) -> None:
     write_benchmark(tmp_path, FEW)
     clean = evaluate(fighting(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
     of = clean.summary.battles["arena"].scores["overall"]
     assert of.looks.rounds == 2
     assert of.battles == sum(of.outcomes.values()) > 4 * FEW
-    kill_until_it_is_done(tmp_path, fighting(tmp_path), clean, engines, kills, FEW)
+    kill_until_it_is_done(tmp_path, fighting(tmp_path), clean, kills, FEW)
 
 
 def equal_columns(folder: Path) -> dict[str, Any]:
@@ -156,7 +152,7 @@ def equal_columns(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(20, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )
-def test_so_it_does_when_the_same_is_asked_about_several_columns(tmp_path: Path, engines: Nursery, kills: int) -> None:
+def test_so_it_does_when_the_same_is_asked_about_several_columns(tmp_path: Path, kills: int) -> None:
     """Also where pictures are damaged meanwhile."""
     write_benchmark(tmp_path, EQUAL)
     clean = evaluate(equal_columns(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
@@ -164,7 +160,7 @@ def test_so_it_does_when_the_same_is_asked_about_several_columns(tmp_path: Path,
     assert len(asked) == len(set(asked))
     assert {edit.made_in for edit in clean.results.edits} >= {"", "a", "a@2", "b", "c"}
     assert sum(judgement.asked for judgement in clean.results.answers) == len(asked)
-    kill_until_it_is_done(tmp_path, equal_columns(tmp_path), clean, engines, kills, EQUAL, damage=True)
+    kill_until_it_is_done(tmp_path, equal_columns(tmp_path), clean, kills, EQUAL, damage=True)
 
 
 def cut_short(folder: Path, draw: random.Random, but: set[str]) -> None:
@@ -181,7 +177,6 @@ def kill_until_it_is_done(
     tmp_path: Path,
     what: dict[str, Any],
     clean: Run,
-    engines: Nursery,
     kills: int,
     samples: int = SAMPLES,
     damage: bool = False,
@@ -196,7 +191,7 @@ def kill_until_it_is_done(
         damaged: set[str] = set()
         patience = SECONDS_TO_LIVE
         while True:
-            engine = engines.start(what, folder)
+            engine = start_engine(what, folder)
             over = time.monotonic() + draw.expovariate(1 / patience)
             wait_until(lambda engine=engine, over=over: not is_alive(engine) or time.monotonic() > over, 60)
             if not is_alive(engine):
@@ -229,7 +224,7 @@ def kill_until_it_is_done(
             acknowledged = ok
             asked = [(r["key"], r["ask"]) for r in lines(folder, "replies")]
             assert len(asked) == len(set(asked)), "no question is asked twice"
-        assert engines.said(folder) == "done"
+        assert said_by_engine(folder) == "done"
         finished += 1
         made = Run(folder)
         assert verdicts(made) == verdicts(clean)
@@ -239,19 +234,19 @@ def kill_until_it_is_done(
         assert not (folder / "holder.json").exists()
 
 
-def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery) -> None:
+def test_in_its_very_first_moments(tmp_path: Path, clean: Run) -> None:
     """Between taking the folder and having written what the run is about."""
     draw = random.Random(1)
     write_benchmark(tmp_path, SAMPLES)
     what = settings(tmp_path, edit=EDIT, judge=JUDGE)
     folder = tmp_path / "run"
     for _ in range(10):
-        engine = engines.start(what, folder)
+        engine = start_engine(what, folder)
         assert wait_until(lambda engine=engine: (folder / "lock").exists() or not is_alive(engine), 60)
         time.sleep(draw.uniform(0.0, 0.02))
         kill(engine)
         assert wait_until(lambda engine=engine: not is_alive(engine) and not workers_of(folder))
-        assert "Error" not in engines.said(folder)
+        assert "Error" not in said_by_engine(folder)
     assert verdicts(run(tmp_path, edit=EDIT, judge=JUDGE)) == verdicts(clean)
 
 

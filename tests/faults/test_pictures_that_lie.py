@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
+from edit_eval.execution.engine import blame
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.run import Run
@@ -156,6 +157,33 @@ def test_a_picture_that_is_damaged_again_and_again_is_given_up(tmp_path: Path, u
     (failed,) = [e for e in made.results.edits if e.status is not Status.OK]
     assert failed.reason.startswith("damaged twice")
     assert numbers(made.summary).n == 8
+
+
+@pytest.mark.parametrize("again_after", [(), (0.1,)])
+def test_a_picture_that_is_cut_off_before_the_next_edit_is_made_of_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again_after: tuple[float, ...]
+) -> None:
+    """Its critic has seen it; the other judge may see before or after the edit model that it is another one."""
+    monkeypatch.setattr(blame, "AGAIN_AFTER", again_after)
+    what = settings(tmp_path, judge={"answers": {}, "default_answer": "Score: 3.000"})
+    judge = {**what.pop("reward_model"), "protocol": {"answer": "reason_then_score"}}
+    what |= {"judges": {"critic": judge, "one": judge}, "rounds": {"critic": "critic", "max": 2, "from": "last"}}
+    what["judges"]["one"] = {**judge, "params": {**judge["params"], "default_answer": "Score: 4.000"}}
+    clean = evaluate(what, run_dir=tmp_path / "clean", report=False)
+    cut: list[Path] = []
+
+    class Vandal(Ears):
+        def judgement(self, judgement: Any) -> None:
+            if not cut and judgement.judge == "critic":
+                edits = {(edit.sample_id, edit.edit_model): edit.image for edit in clean.results.edits}
+                cut.append(tmp_path / "run" / edits[judgement.sample_id, judgement.edit_model])
+                cut[0].write_bytes(cut[0].read_bytes()[:-20])
+
+    made = evaluate(what, run_dir=tmp_path / "run", report=False, spectator=Vandal())
+    assert cut
+    assert [edit.reason for edit in made.results.edits if edit.status is not Status.OK] == []
+    assert verdicts(made) == verdicts(clean)
+    assert images(made.path) == images(clean.path)
 
 
 @pytest.mark.parametrize("image", ["../secret.png", "images/../../secret.png", "/etc/passwd", ""])

@@ -19,13 +19,14 @@ from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import (
     Ears,
-    Nursery,
     faulty,
     is_alive,
     kill,
     lines,
     run,
+    said_by_engine,
     settings,
+    start_engine,
     verdicts,
     wait_until,
     workers_of,
@@ -33,7 +34,7 @@ from faults.faulty_runs import (
 from small_benchmark import sample_id, write_benchmark
 
 # Without their defences most of these would wait for ever.
-pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("cold_workers")]
+pytestmark = pytest.mark.timeout(90)
 
 MODULE = Path(__file__).with_name("modules_that_fail.py")
 
@@ -263,16 +264,17 @@ def test_a_prepared_judge_may_wait_for_its_device_as_long_as_it_takes(tmp_path: 
 
 
 @pytest.mark.parametrize("deed", ["holds", "stops", "nests"])
-def test_no_worker_outlives_its_engine(tmp_path: Path, engines: Nursery, deed: str) -> None:
+@pytest.mark.usefixtures("cold_workers")
+def test_no_worker_outlives_its_engine(tmp_path: Path, deed: str) -> None:
     """Not even one that is stopped, or deaf in C code: it would never notice the end of its pipe.
 
     Nor does what a worker's model has started, although nobody is left who could end it.
     """
     write_benchmark(tmp_path)
     what = settings(tmp_path, **faulty("Rude", does=does(s0=deed), timeout=600, folder=str(tmp_path)))
-    engine = engines.start(what, tmp_path / "run")
+    engine = start_engine(what, tmp_path / "run")
     begun = tmp_path / "begun"
-    assert wait_until(lambda: begun.exists() and begun.read_text().strip(), 60), engines.said(tmp_path / "run")
+    assert wait_until(lambda: begun.exists() and begun.read_text().strip(), 60), said_by_engine(tmp_path / "run")
     (worker,) = set(map(int, begun.read_text().split()))
     if deed == "stops":
         assert wait_until(lambda: state(worker) == "T")

@@ -27,7 +27,7 @@ from faults.faulty_runs import (
     workers_of,
 )
 
-pytestmark = [pytest.mark.timeout(150), pytest.mark.usefixtures("cold_workers")]
+pytestmark = pytest.mark.timeout(150)
 
 SOON = 40.0
 """Seconds in which somebody who has interrupted twice has his terminal back, on a machine that is very busy."""
@@ -99,6 +99,7 @@ def test_sigterm_gives_up_after_a_grace(place: Place, undisturbed: Run) -> None:
     goes_on(place, said, 143, undisturbed, range(1))
 
 
+@pytest.mark.usefixtures("cold_workers")
 def test_sigterm_to_everybody_as_slurm_and_systemd_send_it_gives_the_same_grace(place: Place, undisturbed: Run) -> None:
     with place.command() as command:
         for process in (*workers_of(place.run), command.process.pid):

@@ -24,12 +24,13 @@ from faults.faulty_runs import (
     COUNT,
     MODELS,
     Ears,
-    Nursery,
     is_alive,
     kill,
     lines,
     run,
+    said_by_engine,
     settings,
+    start_engine,
     verdicts,
     wait_until,
     workers_of,
@@ -141,11 +142,11 @@ def test_pictures_of_a_folder_that_change_during_the_run_are_not_taken_for_the_o
 # -- an engine that sleeps --
 
 
-def test_a_suspended_engine_charges_nobody(tmp_path: Path, engines: Nursery, undisturbed: Run) -> None:
+def test_a_suspended_engine_charges_nobody(tmp_path: Path, undisturbed: Run) -> None:
     """Ctrl-Z for longer than `timeout`: the workers have worked on, and what they said lies in their pipes."""
     write_benchmark(tmp_path)
     what = settings(tmp_path, edit={"seconds": 0.3, "timeout": 1.5, "device_ids": "cpu:2"}, judge={"timeout": 1.5})
-    engine = engines.start(what, tmp_path / "run")
+    engine = start_engine(what, tmp_path / "run")
     assert wait_until(lambda: len(lines(tmp_path / "run", "edits")) >= 2)
     for _ in range(2):
         kill(engine, signal.SIGSTOP)
@@ -153,7 +154,7 @@ def test_a_suspended_engine_charges_nobody(tmp_path: Path, engines: Nursery, und
         kill(engine, signal.SIGCONT)
         time.sleep(0.3)
     assert wait_until(lambda: not is_alive(engine))
-    assert engines.said(tmp_path / "run") == "done"
+    assert said_by_engine(tmp_path / "run") == "done"
     assert not [r for r in lines(tmp_path / "run", "events") if r["event"] in ("died", "retired", "failed")]
     assert [v[:9] for v in verdicts(Run(tmp_path / "run"))] == [v[:9] for v in verdicts(undisturbed)]
 

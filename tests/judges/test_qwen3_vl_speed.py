@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import LoadError
+from edit_eval.execution.machine.fitting import ANSWER_WORK
 from edit_eval.judges import transformers as transformers_judge
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.qwen3_vl import Qwen3VL
@@ -84,6 +87,47 @@ class TestSpeed:
             assert seen == ({kernel} if kernel else {"grouped_mm", "batched_mm"})
         assert answers == [answers[0]] * 4
         assert Qwen3VL.Parameters("x").experts_implementation is None, "what is not measured is left to the library"
+
+    def test_a_load_of_fused_experts_takes_one_of_their_tensors_beside_the_weights(
+        self, tiny_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As published files have them, transposed; which `fitting.ANSWER_WORK` has room for."""
+        import torch
+        from safetensors.torch import load_file, save_file
+        from transformers import core_model_loading as loading
+
+        folder = Path(shutil.copytree(tiny_models / "qwen3-vl-moe", tmp_path / "copy"))
+        text = json.loads((folder / "config.json").read_text())["text_config"]
+        rewrite(folder / "config.json", text_config={**text, "moe_intermediate_size": 48})
+        weights = folder / "model.safetensors"
+        shapes = {"experts.gate_up_proj": (4, 64, 96), "experts.down_proj": (4, 48, 64)}
+        stored = {
+            name: next((torch.randn(shape) for end, shape in shapes.items() if name.endswith(end)), tensor)
+            for name, tensor in load_file(weights).items()
+        }
+        save_file(stored, weights, {"format": "pt"})
+        alive, sizes, lock = dict[int, int](), list[int](), threading.Lock()
+
+        def seen(tensor: Any) -> Any:
+            storage = tensor.untyped_storage()
+            with lock:
+                if storage._cdata not in alive:
+                    weakref.finalize(storage, alive.pop, storage._cdata)
+                    alive[storage._cdata] = storage.nbytes()
+                    sizes.append(sum(alive.values()))
+            return tensor
+
+        read, transpose = loading._materialize_copy, loading.Transpose.convert
+        monkeypatch.setattr(loading, "_materialize_copy", lambda *given, **named: seen(read(*given, **named)))
+        monkeypatch.setattr(
+            loading.Transpose,
+            "convert",
+            lambda *given, **named: {name: seen(made) for name, made in transpose(*given, **named).items()},
+        )
+        judge = loaded(folder)
+        assert max(sizes) - sum(alive.values()) == 4 * 64 * 96 * 4
+        assert sum(alive.values()) == sum(tensor.nbytes for tensor in judge._model.parameters())
+        assert ANSWER_WORK > 128 * 2048 * 2 * 768 * 2
 
     @pytest.mark.parametrize("name", JUDGES)
     def test_the_weights_are_read_ahead_before_a_device_is_free(

@@ -90,7 +90,7 @@ def test_a_wording_that_was_mended_asks_again_and_nothing_else_is_done(older: Pa
 
 def test_what_came_of_it_is_of_every_kind(older: Path) -> None:
     runs = [Run(older / name) for name in RUNS]
-    assert {kind for kind in kinds() for run in runs if next(run.table.rows(kind), None)} == {*kinds()}
+    assert {kind for kind in kinds() for run in runs if next(run.table.rows(kind), None)} == {*kinds()} - {"canary"}
     rounds, turns = (run.results for run in runs)
     assert any(edit.made_in for edit in rounds.edits)
     assert turns.rounds == 2

@@ -108,7 +108,7 @@ def test_a_comparison_of_long_names() -> None:
     columns = [failing(column, range(20 * n, 20 * n + 9 * n)) for n, column in enumerate(columns)]
     comparison = compare(columns, detect=0.2)
     for language in ("en", "zh"):
-        shown = lines(lambda console, to=language: print_comparison(comparison, console, language=to))
+        shown = lines(lambda console, to=language: print_comparison(comparison, console, language=to, full=True))
         assert max(map(cell_len, shown)) <= 80
         assert not any("…" in line for line in shown)
 

@@ -49,7 +49,7 @@ def test_a_score_is_missing_exactly_where_there_is_none(library: str, incomplete
     columns = columns_of(frame(incomplete.results, "scores", library))
     assert {*columns["status"]} > {"ok", "pending", "edit_failed"}
     for judgement, status, score, reason in zip(
-        incomplete.results.judgements, columns["status"], columns["score"], columns["reason"], strict=True
+        incomplete.results.judgements, columns["status"], columns["score"], columns["why_no_score"], strict=True
     ):
         assert (status, number(score)) == (judgement.status.value, judgement.score)
         assert (number(score) is None) == (status != "ok")
@@ -88,7 +88,7 @@ def test_edits_and_answers(several: Report) -> None:
 def test_half_a_surrogate_pair_is_written_out(library: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
     broken = replace(complete.results, judgements=(unscored(first, Status.UNPARSEABLE, "half \ud83d"), *rest))
-    assert columns_of(frame(broken, "scores", library))["reason"][0] == "half \\ud83d"
+    assert columns_of(frame(broken, "scores", library))["why_no_score"][0] == "half \\ud83d"
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:

@@ -13,15 +13,15 @@ from rich.console import Console
 from edit_eval.config.loading import load_configuration
 from edit_eval.execution.advice.planning import Plan
 from edit_eval.execution.findings import Finding
-from edit_eval.reporting.formats import short_duration
+from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.plans import BOUND, print_findings, print_plan
 from imagined_tasks import make_plan
 from small_benchmark import configuration
 
 
-def shown(plan: Plan, width: int = 80) -> str:
+def shown(plan: Plan, width: int = 80, *, every: bool = True) -> str:
     stream = io.StringIO()
-    print_plan(plan, Console(file=stream, width=width, markup=False, emoji=False, highlight=False))
+    print_plan(plan, Console(file=stream, width=width, markup=False, emoji=False, highlight=False), every=every)
     return stream.getvalue()
 
 
@@ -35,9 +35,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 def test_every_combination_is_a_row_and_the_best_is_marked(made: Plan) -> None:
     lines = shown(made).splitlines()
-    assert lines[0] == "90 samples on 6 devices, simulated with the scheduler of a real run"
-    assert "testing: 7.5 s an edit, load 1 min 00 s (its own parameters)" in lines[1]
-    assert "testing: 0.2 s a pair" in lines[2]
+    assert made.best is not None
+    chosen, least = (made.combinations[which].prediction.makespan for which in (made.chosen, made.best))
+    assert lines[0] == f"About {duration(chosen)} for 90 samples on 6 devices."
+    assert lines[1].startswith(f"About {duration(least)} with schedule pull, order ")
+    told = [line.strip() for line in lines[2:]]
+    assert "testing: 7.5 s an edit, load 1 min 00 s (its own parameters)" in told
+    assert any(line.startswith("testing: 0.2 s a pair") for line in told)
+    assert not [line for line in shown(made, every=False).splitlines() if line.startswith("Schedule")]
     rows = [line for line in lines if line.startswith(("pull", "round_robin", "batch_sync"))]
     assert len(rows) == 12
     best = made.combinations[made.best]
@@ -81,7 +86,8 @@ def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
     assert "…" not in text
     nowhere = tuple(replace(way, memory="too little") for way in made.combinations)
     text = shown(replace(made, combinations=nowhere, best=None))
-    assert (text.count("<- yours, too little"), text.count("memory too little")) == (1, 11)
+    assert (text.count("<- yours, too little"), text.count("memory too little")) == (1, 12)
+    assert "Its schedule: memory too little.\nNo schedule is known to fit into memory" in text
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
 
@@ -93,7 +99,7 @@ def test_what_bound_is_stands_below_the_table(made: Plan) -> None:
 
 def test_one_is_one(tmp_path: Path) -> None:
     made = make_plan(load_configuration(configuration(tmp_path)), ["physical"], gpus=1)
-    assert shown(made).splitlines()[0].startswith("1 sample on 1 device, ")
+    assert shown(made).splitlines()[0].endswith(" for 1 sample on 1 device.")
     filtered = load_configuration(configuration(tmp_path), categories=["physical"])
     assert make_plan(filtered, None, samples=3).notes[-1].endswith("does not exist: one category is assumed instead")
 

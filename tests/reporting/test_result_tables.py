@@ -27,7 +27,7 @@ def in_each_medium(results: Results) -> dict[str, str]:
     print_summary(report.summary, Console(file=terminal, width=200))
     comparison = compare_models(results)
     assert comparison is not None
-    print_comparison(comparison, Console(file=terminal, width=200))
+    print_comparison(comparison, Console(file=terminal, width=200), full=True)
     return {
         "terminal": terminal.getvalue(),
         "page": report.html.split('type="application/json"')[0],

@@ -24,14 +24,17 @@ from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.notebook import notebook_html
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.remarks import few_images, footnotes, unshown_lines
-from edit_eval.reporting.results_sheet import coverage_words, print_summary
+from edit_eval.reporting.results_sheet import coverage_words, print_answer, print_summary
 from edit_eval.reporting.status import status_document
+from edit_eval.reporting.terminal_text import one_line
+from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.failures import failures
 from edit_eval.statistics.means import means
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.statistics.verdict import Advice, Verdict
+from edit_eval.text import joined
 from reporting.readings import drawn
 from reporting.reported_runs import HOSTILE, build_run, rescored
 from reporting.reports import Report, headline, report_on
@@ -50,6 +53,35 @@ def test_nothing_is_wider_than_80_columns(name: str, language: str, request: pyt
     report: Report = request.getfixturevalue(name)
     text = printed(report.summary, language=language)
     assert max(cell_len(line) for line in text.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("name", ["complete", "incomplete", "several", "three_scores", "hostile"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_answer_takes_a_dozen_rows(name: str, language: str, request: pytest.FixtureRequest) -> None:
+    """With one judge or three: who is better and how many of how many, always; all else as far as there is room."""
+    summary = request.getfixturevalue(name).summary
+    shown, wide = (Console(file=io.StringIO(), width=width, color_system=None) for width in (80, 1000))
+    left = [print_answer(summary, Path("runs/a b"), console, language=language) for console in (shown, wide)]
+    assert left == [None, None]
+    lines, whole = (console.file.getvalue().splitlines() for console in (shown, wide))  # type: ignore[attr-defined]
+    assert len(lines) <= 11, "and the page's path"
+    answer = [one_line(said(line, language)) for line in answer_lines(summary.verdict)]
+    assert whole[: len(answer)] == answer
+    assert said(joined(coverage_words(summary), " "), language) in whole
+    assert "edit-eval report 'runs/a b' --full" in lines[-1]
+
+
+def test_what_had_no_room_is_counted(several: Report) -> None:
+    """Notes give way to the judges and to what to do next."""
+    noted = changed(several.summary, notes=[f"note {number} of many" for number in range(20)])
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    print_answer(noted, Path("runs/a"), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = text.count("of many\n")
+    [left] = re.findall(r"All tables and (\d+) more lines: edit-eval report runs/a --full", text)
+    assert shown + int(left) >= 20
+    assert len(text.splitlines()) <= 11
+    assert "Next: " in text
 
 
 def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> None:
@@ -229,7 +261,7 @@ def test_it_is_said_in_every_medium(twenty: Results) -> None:
     print_summary(report.summary, terminal)
     compared = compare_models(twenty)
     assert compared is not None
-    print_comparison(compared, comparison)
+    print_comparison(compared, comparison, full=True)
     notebook = notebook_html(twenty, report.summary, folder / "index.html", language="en")
     shown = [console.file.getvalue() for console in (terminal, comparison)]  # type: ignore[attr-defined]
     shown += [notebook, (folder / "report.md").read_text("utf-8")]

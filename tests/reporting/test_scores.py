@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from edit_eval.records import Results, Scale, Scoring, Status
-from edit_eval.reporting.scores import COLUMNS, write_replies, write_scores
+from edit_eval.records import Reading, Results, Scale, Scoring, Status
+from edit_eval.reporting.scores import CELL, COLUMNS, write_replies, write_scores
 from reporting.reported_runs import rescored, unscored
 from reporting.reports import Report
 from reporting.three_scores import IDENTICAL
@@ -26,7 +26,26 @@ def rows_of(results: Results) -> list[dict[str, str]]:
 def test_scores_have_exactly_these_columns(complete: Report) -> None:
     first = written(complete.results).splitlines()[0]
     assert first == ",".join(COLUMNS)
-    assert first == "sample_id,category,edit_model,judge,edit_seed,seed,repeat,score_name,status,score,spread,reason"
+    columns = "sample_id,category,edit_model,judge,edit_seed,seed,repeat,score_name,status,score,spread"
+    assert first == f"{columns},why_no_score,judge_says"
+
+
+def test_it_has_what_the_judge_said(complete: Report) -> None:
+    """Its reason beside a score, else its reply; of several a line each; never more than a cell of a spreadsheet."""
+    judgement = complete.results.judgements[0]
+    asked = {
+        "first": Reading(text="7", reason="sharp, =1"),
+        "second": Reading(text="I cannot\nsay", status=Status.REFUSED, reason="it refused"),
+        "third": Reading(status=Status.PENDING),
+    }
+    for readings, words in (
+        (({"score": Reading(text="7")},), "7"),
+        ((asked,), "first: sharp, =1\nsecond: I cannot\nsay"),
+        (({"score": Reading(text="7")}, {"score": Reading(text="8")}), "score: 7\nscore: 8"),
+        (({"score": Reading(text="x" * 40_000)},), "x" * (CELL - 1) + "…"),
+    ):
+        told = replace(complete.results, judgements=(replace(judgement, readings=readings),))
+        assert rows_of(told)[0]["judge_says"] == words
 
 
 def test_one_row_a_judgement_in_their_order(several: Report) -> None:
@@ -69,7 +88,7 @@ def test_what_a_spreadsheet_would_run_is_made_a_text(text: str, complete: Report
     )
     scoring = {**complete.results.scoring, text: Scoring(protocol="p", headline=text, scales={text: Scale()})}
     row = rows_of(replace(complete.results, judgements=(hostile, *rest), scoring=scoring))[0]
-    texts = ("sample_id", "category", "edit_model", "judge", "score_name", "reason")
+    texts = ("sample_id", "category", "edit_model", "judge", "score_name", "why_no_score")
     assert {row[name] for name in texts} == {f"'{text}"}
 
 
@@ -77,7 +96,7 @@ def test_what_a_spreadsheet_would_run_is_made_a_text(text: str, complete: Report
 def test_a_number_and_what_is_harmless_are_left_alone(text: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
     failed = unscored(first, Status.UNPARSEABLE, text)
-    assert rows_of(replace(complete.results, judgements=(failed, *rest)))[0]["reason"] == text
+    assert rows_of(replace(complete.results, judgements=(failed, *rest)))[0]["why_no_score"] == text
 
 
 @pytest.mark.parametrize(
@@ -87,7 +106,7 @@ def test_a_reason_comes_back_raw(reason: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
     results = replace(complete.results, judgements=(unscored(first, Status.UNPARSEABLE, reason), *rest))
     rows = rows_of(results)
-    assert rows[0]["reason"] == reason
+    assert rows[0]["why_no_score"] == reason
     assert len(rows) == len(results.judgements)
 
 
@@ -107,7 +126,7 @@ def test_a_row_for_each_score_that_applies(three_scores: Report) -> None:
     assert [row["score_name"] for row in some] == ["quality", "drift", "psnr"] * 30
     undefined = [row for row in some if row["status"] == "undefined"]
     assert undefined
-    assert {(row["score_name"], row["score"], row["reason"]) for row in undefined} == {("psnr", "", IDENTICAL)}
+    assert {(row["score_name"], row["score"], row["why_no_score"]) for row in undefined} == {("psnr", "", IDENTICAL)}
     first, *rest = three_scores.results.judgements
     without = replace(first, scores={name: value for name, value in first.scores.items() if name != "drift"})
     fewer = rows_of(replace(three_scores.results, judgements=(without, *rest)))

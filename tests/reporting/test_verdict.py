@@ -267,7 +267,7 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
     compared = compare_models(results)
     assert compared is not None
     of_two = Console(width=400, record=True, file=io.StringIO())
-    print_comparison(compared, of_two)
+    print_comparison(compared, of_two, full=True)
     displays = {
         "terminal": terminal.export_text(),
         "compare": of_two.export_text(),

@@ -452,7 +452,7 @@ def test_each_outcome_and_its_words(name):
     comparison = compare([failing(A, []) if other.failed else A, other], **how)
     assert comparison.pairs[0].outcome == expected
     file = io.StringIO()
-    print_comparison(comparison, Console(file=file, width=500, color_system=None))
+    print_comparison(comparison, Console(file=file, width=500, color_system=None), full=True)
     row = next(line for line in file.getvalue().splitlines() if line.startswith("A - B"))
     assert row.rstrip().endswith(f" {word}")
     assert sentence in file.getvalue()

@@ -155,24 +155,24 @@ def test_rounds_are_opened_by_what_is_complete_alone_and_end_when_all_are_told_a
     made = {"models": models, "judges": (comparing_judge(pairs="extended", rounds=2),)}
     for decided, rounds in ((True, 1), (False, 2)):
         matrix = made_all(matrix_of(40, **made))
-        first = [*matrix.open("battle")]
+        first = [*matrix.list_open_subjects("battle")]
         assert len(first) == 160
         for battle in first:
             (judgement,) = matrix.cells.judgements_of(battle)
             better = "A" if matrix.names_of(battle)[0] < matrix.names_of(battle)[1] else "B"
             for cell, order in zip(matrix.cells.cells_of(judgement), (0, 1), strict=True):
-                assert not matrix.stages.look(), "a round that is not complete is not looked at"
+                assert not matrix.stages.open_stages(), "a round that is not complete is not looked at"
                 give_reply(matrix, cell, said({"A": "AB", "B": "BA"}[better][order] if decided else "C"))
-        assert bool(matrix.stages.look()) is not decided
+        assert bool(matrix.stages.open_stages()) is not decided
         assert matrix.stages.reached("battle") == rounds
-        assert matrix.pending == (0 if decided else len(matrix.open("battle")) - 160)
-        assert [*matrix.open("battle")][:160] == first
+        assert matrix.pending == (0 if decided else len(matrix.list_open_subjects("battle")) - 160)
+        assert [*matrix.list_open_subjects("battle")][:160] == first
         if not decided:  # an edit that is made again takes the end of the round back, and so what followed it
             before = matrix.edits[0]
             matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
-            assert (matrix.stages.look(), matrix.stages.reached("battle")) == ([], 1)
+            assert (matrix.stages.open_stages(), matrix.stages.reached("battle")) == ([], 1)
             matrix.set_edit(0, before)
-            assert (bool(matrix.stages.look()), matrix.stages.reached("battle")) == (True, 2)
+            assert (bool(matrix.stages.open_stages()), matrix.stages.reached("battle")) == (True, 2)
 
 
 def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:

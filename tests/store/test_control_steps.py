@@ -52,7 +52,7 @@ def test_a_judge_that_is_right_is_asked_one_step() -> None:
     matrix = matrix_of()
     assert asked_about(matrix) == {("j0", kind): STEPS[0] for kind in KINDS}
     answer(matrix, {})
-    assert matrix.stages.look() == []
+    assert matrix.stages.open_stages() == []
     assert (matrix.pending, asked_about(matrix)) == (0, {("j0", kind): STEPS[0] for kind in KINDS})
 
 
@@ -60,7 +60,7 @@ def test_more_is_asked_of_the_kind_and_the_judge_alone_that_did_not_show_it() ->
     matrix = matrix_of(judges=2)
     while matrix.pending:
         answer(matrix, {"source by j1": 7.0})
-        opened = matrix.stages.look()
+        opened = matrix.stages.open_stages()
         assert {matrix.cells.subject(cell).shows for cell in opened} <= {"source"}
     asked = {(f"j{judge}", kind): STEPS[0] for judge in (0, 1) for kind in KINDS}
     assert asked_about(matrix) == {**asked, ("j1", "source"): STEPS[-1]}
@@ -74,13 +74,13 @@ def test_what_is_asked_does_not_depend_on_when_one_looks_nor_on_the_order_of_ans
     for matrix in (whole, pieces):
         while matrix.pending:
             answer(matrix, says, first=draw.randrange(1, 40) if matrix is pieces else None, order=draw)
-            matrix.stages.look()
+            matrix.stages.open_stages()
     assert asked_about(whole) == asked_about(pieces)
     again = matrix_of()
     for cell in range(len(pieces.cells)):
         for reply in pieces.replies(cell):
             give_reply(again, cell, reply)
-    again.stages.look()
+    again.stages.open_stages()
     assert (asked_about(again), again.pending) == (asked_about(whole), 0)
 
 
@@ -96,11 +96,11 @@ def test_nothing_is_looked_at_before_all_is_there() -> None:
         return any(row.status is Status.PENDING and row.sample_id in about for row in rows)
 
     while left():
-        assert matrix.stages.look() == []
+        assert matrix.stages.open_stages() == []
         answer(matrix, {"source": 9.0}, first=1)
-    assert {matrix.cells.subject(cell).shows for cell in matrix.stages.look()} == {"source"}
+    assert {matrix.cells.subject(cell).shows for cell in matrix.stages.open_stages()} == {"source"}
     matrix.forget_replies(0)  # asked again: the end of the step is taken back, and so is what followed it
-    assert matrix.stages.look() == []
+    assert matrix.stages.open_stages() == []
     assert asked_about(matrix)["j0", "source"] == STEPS[0]
 
 

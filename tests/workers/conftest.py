@@ -8,11 +8,6 @@ import pytest
 from PIL import Image
 
 
-@pytest.fixture(autouse=True)
-def as_a_user_s(cold_workers: None) -> None:
-    """Workers begin as they do at a user's."""
-
-
 @pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sources") / "source.png"

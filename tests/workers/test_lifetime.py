@@ -47,6 +47,7 @@ def step(worker: StartedWorker) -> Message:
 
 @pytest.mark.parametrize("child", ["a program", "a fork", "a fork of a program"])
 @pytest.mark.parametrize("end", ["is killed", "hears the end of its pipe", "is deaf and its engine dies"])
+@pytest.mark.usefixtures("cold_workers")
 def test_what_a_model_started_ends_with_its_worker(source: Path, tmp_path: Path, end: str, child: str) -> None:
     with StartedWorker(tmp_path) as worker:
         worker.load(f"{ODD_MODELS}:Parent")

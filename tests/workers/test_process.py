@@ -323,6 +323,7 @@ def test_it_ends_with_its_pipe_even_while_it_loads(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for it")
+@pytest.mark.usefixtures("cold_workers")
 def test_it_dies_with_the_one_who_started_it_even_inside_a_call_into_c(source: Path, tmp_path: Path) -> None:
     """The thread that reads the pipe never gets its turn there."""
     started: list[StartedWorker] = []

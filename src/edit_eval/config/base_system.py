@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest, shown
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
@@ -132,7 +132,11 @@ OTHERWISE = (
 """Differences in results: the original made its `torch.Generator` on the model's device, and called `generate` without
 `do_sample`, so that the generation_config of Qwen3-VL-Instruct decided."""
 
-MODELS = {"edit_model": ("diffusion_model", "edit_models"), "judge": ("reward_model", "judges")}
+ModelKind = Literal["edit_model", "judge"]
+MODELS: dict[ModelKind, tuple[str, str]] = {
+    "edit_model": ("diffusion_model", "edit_models"),
+    "judge": ("reward_model", "judges"),
+}
 """The keys for one model of a kind, the base system's, and for several by name, ours. Either replaces the other."""
 ONE_MODEL, SEVERAL_MODELS = zip(*MODELS.values(), strict=True)
 

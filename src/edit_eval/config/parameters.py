@@ -118,42 +118,29 @@ def _adapter(nested: Any) -> TypeAdapter[Any]:
 
 
 def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
-    """Returns every parameter with its type, default and the docstring below its field (or `metadata["doc"]`).
+    """Returns every parameter of a class; of a section of the configuration its keys."""
+    nested: Any = cls if issubclass(cls, BaseModel) else parameters_of(cls)
+    return describe_fields(nested) if nested else ()
 
-    A field without a docstring inherits that of the same field in a base class. Of a section of the configuration these
-    are its keys.
+
+def describe_fields(cls: Any) -> tuple[Parameter, ...]:
+    """Returns every field of a dataclass or section: type, default, and the docstring below it (or `metadata["doc"]`).
+
+    A field without a docstring inherits that of the same field in a base class.
     """
+    fields: dict[str, tuple[str, str, Mapping[str, Any]]]  # -> its name in files, default, metadata
     if issubclass(cls, BaseModel):
-        return tuple(_keys_of(cls))
-    nested: Any = parameters_of(cls)
-    if nested is None:
-        return ()
-    written = written_fields(nested)
+        named = {name: field for name, field in cls.model_fields.items() if not field.exclude}
+        fields = {n: (f.alias or n, "" if f.is_required() else repr(f.default), {}) for n, f in named.items()}
+    else:
+        fields = {f.name: (f.name, _default_text(f), f.metadata) for f in dataclasses.fields(cls) if f.init}
+    written = written_fields(cls)
     described = []
-    for field in dataclasses.fields(nested):
-        if field.init:
-            type_text, doc = written.get(field.name, (_type_text(field.type), ""))
-            doc = str(field.metadata.get("doc", doc))
-            described.append(Parameter(field.name, type_text, _default_text(field), " ".join(doc.split())))
+    for name, (called, default, more) in fields.items():
+        type_text, doc = written.get(name, ("", ""))
+        type_text = re.sub(r"Annotated\[(\w+(?:\[[^\[\]]*\])?), [^\[\]]*\]", r"\1", type_text)
+        described.append(Parameter(called, type_text, default, " ".join(str(more.get("doc", doc)).split())))
     return tuple(described)
-
-
-def _keys_of(section: type[BaseModel]) -> Iterator[Parameter]:
-    written = written_fields(section)
-    for name, field in section.model_fields.items():
-        if not field.exclude:
-            type_text, doc = written[name]
-            default = "" if field.is_required() else repr(field.default)
-            bare = ast.unparse(_WithoutAnnotated().visit(ast.parse(type_text, mode="eval")))
-            yield Parameter(field.alias or name, bare, default, " ".join(doc.split()))
-
-
-class _WithoutAnnotated(ast.NodeTransformer):
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Leaves of `Annotated[T, ...]` the T."""
-        if isinstance(node.value, ast.Name) and node.value.id == "Annotated" and isinstance(node.slice, ast.Tuple):
-            return node.slice.elts[0]
-        return node
 
 
 @lru_cache(maxsize=512)
@@ -183,10 +170,6 @@ def _written_fields(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
             has_doc = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
             doc = below.value.value if has_doc else ""  # type: ignore[union-attr]
             yield statement.target.id, ast.unparse(statement.annotation), doc if isinstance(doc, str) else ""
-
-
-def _type_text(annotation: object) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
 def _default_text(field: dataclasses.Field[Any]) -> str:

@@ -12,34 +12,43 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
-from edit_eval.json_values import JsonObject, Unchecked
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PositiveInteger = Annotated[int, Field(ge=1)]
-Offload = Literal["none", "model", "group"]
+NotEmpty = Annotated[str, Field(min_length=1)]
 Devices = Literal["auto"] | tuple[str, ...]
 
 
-class Placement(BaseModel):
-    """Where and how one model runs."""
-
+class _Placed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    devices_per_replica: PositiveInteger = 1
+    """Spreads each replica over so many devices, for a model that fits on none."""
+    offload: Literal["none", "model", "group"] = "none"
+    """Weights are kept in host memory (`model`, `group`): slower, for a small GPU."""
+    python: NotEmpty | None = None
+    """The interpreter of the model's own environment: a path, or a name on the `PATH`."""
+    conda_env: NotEmpty | None = None
+    """Or: the name of a conda environment."""
+    uv: Annotated[tuple[str, ...], Field(min_length=1)] = ()
+    """Or: a list of requirements, from which `uv` makes an environment once."""
+    timeout: PositiveNumber = 600.0
+    """Seconds without a step, after which a worker is presumed dead and replaced."""
+    load_timeout: PositiveNumber = 3600.0
+    """Seconds for loading."""
+    batch_size: PositiveInteger = 1
+    """Edits that one call of a judge scores."""
+
+
+class Placement(_Placed):
+    """Where and how one model runs."""
 
     device_ids: Devices = "auto"
     """`auto`, or names: `cuda:3` among the GPUs visible to the command, `cpu:0` for a CPU worker."""
     single: bool = False
     """True if one `device` was asked for."""
-    devices_per_replica: PositiveInteger = 1
-    offload: Offload = "none"
-    python: str | None = None
-    conda_env: str | None = None
-    uv: tuple[str, ...] = ()
-    timeout: PositiveNumber = 600.0
-    """Most seconds without a step."""
-    load_timeout: PositiveNumber = 3600.0
-    """Most seconds for loading."""
-    batch_size: PositiveInteger = 1
 
     @property
     def foreign(self) -> bool:
@@ -56,34 +65,16 @@ class Placement(BaseModel):
         return {"device_ids": self.device_ids if self.device_ids == "auto" else list(self.device_ids), **plain}
 
 
-class WrittenPlacement(BaseModel):
+class WrittenPlacement(_Placed):
     """The keys as written in a file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     device: str | int | None = None
     """One replica on one device: `cuda:1`, `1`, `cpu`."""
-    device_ids: str | int | list[str | int] | None = None
+    device_ids: str | int | list[str | int] = "auto"
     """One replica on each of these, `[2, 3, 0]`; `auto`: every visible GPU; `cpu:4`: four workers on the CPU."""
-    devices_per_replica: PositiveInteger | None = None
-    """Spreads each replica over so many devices, for a model that fits on none."""
-    offload: Offload | None = None
-    """Weights are kept in host memory (`model`, `group`): slower, for a small GPU."""
-    python: Annotated[str, Field(min_length=1)] | None = None
-    """The interpreter of the model's own environment: a path, or a name on the `PATH`."""
-    python_path: Annotated[str, Field(min_length=1)] | None = None
+    python_path: NotEmpty | None = None
     """`python`, in files of the original scripts."""
-    conda_env: Annotated[str, Field(min_length=1)] | None = None
-    """Or: the name of a conda environment."""
-    uv: Annotated[list[str], Field(min_length=1)] | None = None
-    """Or: a list of requirements, from which `uv` makes an environment once."""
-    timeout: PositiveNumber | None = None
-    """Seconds without a step, after which a worker is presumed dead and replaced; 600 by default."""
-    load_timeout: PositiveNumber | None = None
-    """Seconds for loading; 3600 by default."""
-    batch_size: PositiveInteger | None = None
-    """Edits that one call of a judge scores; 1 by default."""
-    use_batch_inference: bool | None = None
+    use_batch_inference: bool = True
     """`batch_size: 1` if false, in files of the original scripts."""
     enable_batch_sync: bool | None = None
     """`execution.schedule`, in files of the original scripts."""
@@ -91,7 +82,7 @@ class WrittenPlacement(BaseModel):
     """Has no effect."""
 
 
-PLACEMENT_KEYS = tuple(WrittenPlacement.model_fields)
+PLACEMENT_KEYS = tuple(dict.fromkeys(("device", "device_ids", *WrittenPlacement.model_fields)))
 """Keys taken out of `params`, besides `seed`, which the model gets as an argument."""
 PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_sync", "disable_progress_bar")
 """Those found only in the base system's files: accepted, but never listed."""
@@ -118,61 +109,50 @@ def models_written(plain: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str
 
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:
     """Builds a `Placement` from the placement keys in the `params` at `place`; faults are noted, not raised."""
+    given = {key: value for key, value in written.items() if value is not None}
     try:
-        keys = WrittenPlacement.model_validate_json(json.dumps(dict(written)), strict=True)
+        keys = WrittenPlacement.model_validate_json(json.dumps(given), strict=True)
     except ValidationError as error:
-        for where, text in explain(error, written):
+        for where, text in explain(error, given):
             faults.add(place + where, text)
         return Placement()
-    values = keys.model_dump(
-        exclude_none=True,
-        include={"devices_per_replica", "offload", "conda_env", "timeout", "load_timeout", "batch_size"},
-    )
-    environments = [k for k in ("python", "python_path", "conda_env", "uv") if getattr(keys, k) is not None]
+    values = keys.model_dump(include=set(_Placed.model_fields), exclude_defaults=True)
+    environments = [key for key in ("python", "python_path", "conda_env", "uv") if key in given]
     if len(environments) > 1:
         text = Text("the environment is already given by `{}`; keep one of them", environments[0])
         faults.add((*place, environments[1]), text)
-    python = keys.python or keys.python_path
-    if python is not None:
+    if python := keys.python or keys.python_path:
         values["python"] = python
         is_path = "/" in python
         if not (os.path.isfile(python) if is_path else shutil.which(python)):
             near = nearest_path(python) if is_path else Text(" (nor a program of that name)")
             faults.add((*place, "python" if keys.python else "python_path"), Text("no such file: {}{}", python, near))
-    if keys.uv:
-        values["uv"] = tuple(keys.uv)
-    if keys.use_batch_inference is False:
+    if not keys.use_batch_inference:
         values["batch_size"] = 1
-    if values.get("offload", "none") != "none" and values.get("devices_per_replica", 1) > 1:
+    if keys.offload != "none" and keys.devices_per_replica > 1:
         faults.add((*place, "offload"), Text("needs one device per replica; leave out this or `devices_per_replica`"))
-    _devices(keys, values, place, faults, notes)
-    return Placement(**values)
-
-
-def _devices(keys: WrittenPlacement, values: Unchecked, place: Place, faults: Faults, notes: list[str]) -> None:
-    count = values.get("devices_per_replica", 1)
+    device = None if keys.device == "auto" else keys.device
     try:
-        if keys.device is not None and keys.device != "auto":
-            where: Place = (*place, "device")
-            if keys.device_ids is not None:
+        if device is not None:
+            if "device_ids" in given:
                 raise ValueError(Text("`device_ids` is also given; keep one of them"))
-            names = device_names(["cpu:0"] if keys.device == "cpu:0" else keys.device)
+            names = device_names(["cpu:0"] if device == "cpu:0" else device)
             if len(names) > 1:
-                raise ValueError(Text("one device; for {} workers write `device_ids: {}`", len(names), keys.device))
-            if count > 1:
-                raise ValueError(Text("one device cannot hold `devices_per_replica: {}`; write `device_ids`", count))
+                raise ValueError(Text("one device; for {} workers write `device_ids: {}`", len(names), device))
+            if keys.devices_per_replica > 1:
+                words = Text(
+                    "one device cannot hold `devices_per_replica: {}`; write `device_ids`", keys.devices_per_replica
+                )
+                raise ValueError(words)
             values |= {"device_ids": names, "single": True}
-            return
-        where = (*place, "device_ids")
-        if keys.device == "auto" and keys.device_ids is None:
+        elif keys.device_ids != "auto":
+            values["device_ids"] = device_names(keys.device_ids)
+            _check_replicas(values["device_ids"], keys.devices_per_replica)
+        elif keys.device == "auto" and "device_ids" not in given:
             notes.append(Text("{:.}.device: auto means one replica on each device (device_ids: auto)", place))
-        written = "auto" if keys.device_ids is None else keys.device_ids
-        if written != "auto":
-            names = device_names(written)
-            _check_replicas(names, count)
-            values["device_ids"] = names
     except ValueError as error:
-        faults.add(where, str(error))
+        faults.add((*place, "device_ids" if device is None else "device"), str(error))
+    return Placement(**values)
 
 
 def _check_replicas(names: tuple[str, ...], count: int) -> None:

@@ -162,7 +162,7 @@ def registered(kind: Kind) -> Callable[[str], str]:
     return known
 
 
-Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_words, json_schema_input_type=tuple[str, ...] | str)]
 NotBlank = Annotated[str, Field(pattern=r"\S")]
 Retries = Annotated[int, Field(ge=0, le=100)]
 
@@ -176,7 +176,9 @@ class Filters(Section):
     """Only these difficulties."""
     tags: Words = ()
     """Only samples with one of these tags."""
-    sample_ids: Annotated[tuple[str, ...], BeforeValidator(_ids)] = ()
+    sample_ids: Annotated[
+        tuple[str, ...], BeforeValidator(_ids, json_schema_input_type=tuple[str | int, ...] | str | int)
+    ] = ()
     """Only these samples."""
     limit: PositiveInteger | None = None
     """The first N of each category, after the other filters."""
@@ -248,6 +250,7 @@ class NamedProtocol(NamedClass):
     """What a protocol is given besides its class's parameters."""
 
     retries: Retries | None = None
+    """How often a question is asked again after a reply that cannot be read; 2 by default."""
 
 
 GONE: Mapping[str, Mapping[str, object]] = {

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from edit_eval.config import components
-from edit_eval.config.base_system import MODELS, BaseFile, explain_unknown_key, is_base_class, wrong_type
+from edit_eval.config.base_system import MODELS, BaseFile, ModelKind, explain_unknown_key, is_base_class, wrong_type
 from edit_eval.config.components import Kind, staying_here
 from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, shown
 from edit_eval.config.parameters import check_parameters, names_of
@@ -226,7 +226,7 @@ class Sections:
 
     # -- models --
 
-    def _models(self, kind: Kind) -> dict[str, ModelSection]:
+    def _models(self, kind: ModelKind) -> dict[str, ModelSection]:
         singular, plural = MODELS[kind]
         one, several = self.raw.get(singular), self.raw.get(plural)
         models: dict[str, ModelSection] = {}

@@ -242,17 +242,18 @@ class DiffusersModel:
                 )
             attention = native_attention(pipeline, devices[0])
             repaired = _repair(pipeline)
-            loras = apply(pipeline, parameters.loras, in_part=parameters.loras_in_part)
+            loras, in_part = apply(pipeline, parameters.loras, in_part=parameters.loras_in_part)
             if offload != "none":
                 offload_weights(pipeline, devices, offload)
-        self._pipeline, self._settings = pipeline, settings
+        self._pipeline, self._settings, card = pipeline, settings, card_of(settings)
         self._about = {
             "pipeline": type(pipeline).__name__,
             "commit": location.commit,
             "dtype": parameters.dtype,
             "offload": offload,
             **{key: shown(value) for key, value in settings.plain.items() if key != "pipeline"},
-            **card_of(settings),
+            **card,
+            "note": "; ".join(filter(None, (card["note"], in_part))),
             "attention": f"{attention}; text encoder: {WITHOUT_CUDNN}",
             "loras": loras,
             "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",

@@ -337,17 +337,19 @@ def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
         import peft  # noqa: F401
 
 
-def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> str:
-    """Loads and weights the adapters, and changes the schedule as they ask, in their order; describes them.
+def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> tuple[str, str]:
+    """Loads and weights the adapters, and changes the schedule as they ask, in their order.
+
+    Returns a description of them, and a note on those that were applied in part; empty if none was.
 
     Raises `LoadError` for one of which the pipeline has no place for some tensors, which the library drops, unless it
     may be applied `in_part`.
     """
     if not loras:
-        return ""
+        return "", ""
     import diffusers
 
-    said = []
+    said, notes = [], []
     names = [f"lora_{number}" for number in range(len(loras))]
     for name, lora in zip(names, loras, strict=True):
         path = Path(lora.name).expanduser()
@@ -367,6 +369,7 @@ def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> str:
                 final=True,
             )
         said.append(f"{lora.name} {lora.weight:g}" + f" ({part})" * bool(part))
+        notes += [f"LoRA {lora.name}: {part} applied"] * bool(part)
         if lora.scheduler:
             own = dict(lora.scheduler)
             scheduler = getattr(diffusers, str(own.pop("_class_name", type(pipeline.scheduler).__name__)))
@@ -375,7 +378,7 @@ def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> str:
     if missing := [lora.name for name, lora in zip(names, loras, strict=True) if name not in listed]:
         raise LoadError(f"loras: {missing[0]} has no weights for {type(pipeline).__name__}")
     pipeline.set_adapters(names, [lora.weight for lora in loras])
-    return "; ".join(said)
+    return "; ".join(said), "; ".join(notes)
 
 
 def _tensors_of(pipeline: Any, adapter: str) -> int:

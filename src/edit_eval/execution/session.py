@@ -48,8 +48,9 @@ from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
+from edit_eval.store.subjects.kinds import kinds
 from edit_eval.store.table import JudgementTable
-from edit_eval.text import Text, counted
+from edit_eval.text import Text
 
 
 def driver_of(configuration: Configuration) -> Driver:
@@ -281,17 +282,10 @@ class Session:
             fill_work(work, matrix, batches, by_category=by_category, pilot=pilot, mine=mine, opened=opened)
 
         def look() -> None:
-            stages, before = matrix.stages, matrix.stages.reached("battle")
-            opened, now = stages.look(), stages.reached("battle")
-            if now > before:
-                most = stages.most["battle"]
-                spectator.note(Text("round {} of {} at most: some edit models cannot be told apart yet", now, most))
-            if more := [subject for subject in opened if subject in matrix.cells.of_kind("control")]:
-                judges = dict.fromkeys(matrix.judges[matrix.cells.subject(control).judges[0]].name for control in more)
-                asked = sum(len(matrix.cells.cells_of_subject(control)) for control in more)
-                spectator.note(
-                    Text("{} not shown fit yet: {} more about controls", [*judges], counted(asked, "question"))
-                )
+            opened = matrix.stages.open_stages()
+            for name, kind in kinds().items():
+                if more := [subject for subject in opened if subject in matrix.cells.of_kind(name)]:
+                    spectator.note(kind.say_why(matrix, more))
             if opened:
                 recorder.tell(opened)
                 fill(opened=frozenset(opened))
@@ -301,7 +295,8 @@ class Session:
         if work.finished:
             return
         specifications = self.specifications(matrix.experiment, directory.path / "logs")
-        its = [of for of in matrix.open("control") if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
+        controls = matrix.list_open_subjects("control")
+        its = [of for of in controls if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
         if its and (sentence := ControlQuestions.of(matrix.experiment).sentence):
             spectator.note(sentence)
         prices = prices_of(self.configuration)

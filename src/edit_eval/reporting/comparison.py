@@ -26,14 +26,15 @@ from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import score_line, short_category
 from edit_eval.reporting.remarks import examined_words, few_images, no_interval
-from edit_eval.reporting.table import Line, Table, print_sheet
+from edit_eval.reporting.table import Line, Part, Table, print_parts, print_sheet
 from edit_eval.reporting.terminal_text import (
     Styled,
     one_line,
     print_beside,
     stdout_console,
 )
-from edit_eval.reporting.verdict import verdict_sheet
+from edit_eval.reporting.verdict import advised, answer_lines, digits, doubt_lines, verdict_sheet
+from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.power import POWER
@@ -49,14 +50,24 @@ SAMPLES_SHOWN = (5, 3)
 def print_comparison(
     comparison: Comparison, console: Console | None = None, *, language: str = "en", full: bool = False
 ) -> None:
-    """Prints the verdict (`full` with what it rests on), and for each judge the columns with their ranks, every pair,
-    the categories, the samples that differ most.
+    """Prints the answer in a dozen rows, or if `full` what it rests on, and for each judge the columns with their
+    ranks, every pair, the categories, the samples that differ most.
 
     In `language`; text from the records, such as values in which edit models differ, stays as it is.
     """
     console = console or stdout_console()
+    if not full:
+        left = print_parts(_answer(comparison), console, language)
+        words = Text("All tables: repeat this with --full")
+        if left:
+            words = Text(
+                "All tables and {} more line: repeat this with --full",
+                left,
+                plural="All tables and {} more lines: repeat this with --full",
+            )
+        return print_sheet([Line(words, "quiet")], console, language)
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}
-    print_sheet([*verdict_sheet(comparison.verdict, full=full), Line()], console, language)
+    print_sheet([*verdict_sheet(comparison.verdict, full=True), Line()], console, language)
     for number, judge in enumerate(comparison.judges):
         of_judge = [pair for pair in comparison.pairs if pair.judge == judge]
         first = next(column.name for column in comparison.columns if column.judge == judge)
@@ -69,6 +80,18 @@ def print_comparison(
         if len(detailed) < len(of_judge):
             left_out = Text("Categories and samples of the pairs without {} are in `--json`.", letters[first])
             print_sheet([Line(left_out, "quiet")], console, language)
+
+
+def _answer(comparison: Comparison) -> Iterator[Part]:
+    """Yields who is better and how sure that is, what speaks against it, and what next."""
+    verdict, names = comparison.verdict, {column.name: column.name for column in comparison.columns}
+    yield 0, [Line(line, "strong") for line in answer_lines(verdict)]
+    yield 3, characters(verdict, digits)
+    yield from ((1, [Line(line, "wrong")]) for line in doubt_lines(verdict))
+    yield from ((4, [Line(line, "problem")]) for line in failure_remarks(comparison.pairs, names))
+    for note in comparison.notes:
+        yield 5, [Line(note_words(note), head=Text("note: "), head_look="problem")]
+    yield from advised(verdict)
 
 
 def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str]) -> list[Text]:

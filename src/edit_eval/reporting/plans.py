@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
@@ -22,13 +22,16 @@ from edit_eval.text import Text, counted
 
 BOUND = Text("Bound: makespan divided by the time of perfectly even work and loading")
 
+NOT_WORTH_IT = 0.95
+"""A schedule that takes more of the configured one's time than this is not proposed."""
+
 _MEMORY = {"unknown": Text("memory unknown"), "too little": Text("memory too little")}
 
 
-def print_plan(plan: Plan, console: Console) -> None:
-    """Prints where the times come from, then every combination, the best one marked."""
-    what = Text("{} on {}", counted(plan.samples, "sample"), counted(plan.devices, "device"))
-    console.print(Text("{}, simulated with the scheduler of a real run", what))
+def print_plan(plan: Plan, console: Console, *, every: bool = False) -> None:
+    """Prints how long the run takes, and where the times come from; if `every`, each combination, the best marked."""
+    for line in time_lines(plan):
+        print_beside(console, "", Styled(line))
     for key, known in plan.durations.items():
         kind, _, name = key.partition(":")
         unit = Text("{} an edit", duration(known.unit)) if kind == "edit" else Text("{} a pair", duration(known.unit))
@@ -38,14 +41,34 @@ def print_plan(plan: Plan, console: Console) -> None:
         )
     for note in plan.notes:
         print_beside(console, "  ", Styled(one_line(note)))
-    console.print()
-    console.print(terminal_table(ways_table(plan)))
-    console.print(BOUND)
+    if every:
+        console.print()
+        console.print(terminal_table(ways_table(plan)))
+        console.print(BOUND)
     if plan.sizes:
         console.print()
         console.print(terminal_table(sizes_table(plan)))
         if not all(size.simulated for size in plan.sizes):
             console.print(Text("~ estimated from the bound, not simulated"))
+
+
+def time_lines(plan: Plan) -> Iterator[Text]:
+    """Says how long the run takes as it is configured, and what would take less."""
+    yours = plan.combinations[plan.chosen]
+    what = Text("{} on {}", counted(plan.samples, "sample"), counted(plan.devices, "device"))
+    yield Text("About {} for {}.", duration(yours.prediction.makespan), what)
+    if yours.memory != "enough":
+        yield Text("Its schedule: {}.", _MEMORY[yours.memory])
+    best = None if plan.best is None else plan.combinations[plan.best]
+    if best is None:
+        yield Text("No schedule is known to fit into memory; --all shows them.")
+    elif best.prediction.makespan < yours.prediction.makespan * NOT_WORTH_IT:
+        yield Text(
+            "About {} with schedule {}, order {}, placement {}; --all shows every schedule.",
+            *(duration(best.prediction.makespan), best.schedule, best.order, best.placement),
+        )
+    else:
+        yield Text("No schedule is clearly faster; --all shows them.")
 
 
 def _marks(plan: Plan, way: Combination) -> Words:

@@ -1,9 +1,11 @@
-"""The results on a terminal: coverage first, then tables that fit 80 columns."""
+"""The results on a terminal: the answer in a dozen rows, or all tables, which fit 80 columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -14,10 +16,11 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_of, entries, headlines, refusals
-from edit_eval.reporting.names import counted_status, score_line
+from edit_eval.reporting.names import counted_status, score_line, short_category
 from edit_eval.reporting.remarks import (
     controls_explained,
     examined_lines,
+    examined_words,
     footnotes,
     no_interval,
     unshown_lines,
@@ -25,24 +28,77 @@ from edit_eval.reporting.remarks import (
 )
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
-from edit_eval.reporting.table import Line, Look, Table, print_sheet
-from edit_eval.reporting.verdict import verdict_sheet
-from edit_eval.statistics.summary import Result, Summary
+from edit_eval.reporting.table import Line, Look, Part, Table, print_parts, print_sheet
+from edit_eval.reporting.verdict import advised, answer_lines, digits, doubt_lines, verdict_sheet
+from edit_eval.reporting.verdict_drawing import characters
+from edit_eval.statistics.summary import Result, Summary, weakest_category
+from edit_eval.statistics.verdict import Opinion
 from edit_eval.text import Text, joined
 
 
-def print_summary(summary: Summary, console: Console, *, language: str = "en", full: bool = False) -> None:
-    """Prints coverage, the verdict (`full` with what it rests on), the results of every (edit model, judge), their
-    categories, and the use of time and memory."""
-    print_sheet(_results(summary, full=full), console, language)
+def print_answer(summary: Summary, run: Path, console: Console, *, language: str = "en") -> None:
+    """Prints the answer in a dozen rows: who is better, how sure that is, what next, and where all tables are."""
+    left = print_parts(_answer(summary), console, language)
+    command = f"edit-eval report {quote(str(run))} --full"
+    words = Text("All tables: {}", command)
+    if left:
+        words = Text("All tables and {} more line: {}", left, command, plural="All tables and {} more lines: {}")
+    print_sheet([Line(words, "quiet")], console, language)
 
 
-def _results(summary: Summary, *, full: bool) -> Iterator[Line | Table[Any]]:
+def print_summary(summary: Summary, console: Console, *, language: str = "en") -> None:
+    """Prints the answer and what it rests on, the results of every (edit model, judge), their categories, and the use
+    of time and memory."""
+    print_sheet(_results(summary), console, language)
+
+
+def _answer(summary: Summary) -> Iterator[Part]:
+    """Yields who is better and how sure that is, how many of how many, what speaks against it, the judge, what next."""
+    verdict = summary.verdict
+    yield 0, [Line(line, "strong") for line in answer_lines(verdict)]
+    yield 3, characters(verdict, digits)
+    yield 0, [Line(joined(coverage_words(summary), " "), "" if summary.coverage.complete else "problem")]
+    yield from ((1, [Line(line, "wrong")]) for line in (*wrong_lines(summary), *doubt_lines(verdict)))
+    yield from ((4, [Line(line)]) for line in published_lines(summary))
+    if weakest := _weakest(summary):
+        yield 5, [Line(weakest)]
+    yield 5, [Line(Text("{}.", Text("{:; }", [_of_one_judge(summary, of) for of in verdict.opinions])), "quiet")]
+    yield from ((6, [Line(Text("note: {}", note), "problem")]) for note in summary.notes)
+    yield from advised(verdict)
+
+
+def _of_one_judge(summary: Summary, opinion: Opinion) -> Text:
+    known = {
+        "last": Text("puts controls below the edits"),
+        "not_last": Text("does not put controls below the edits"),
+        "unknown": Text("not shown fit"),
+        "off": Text("no controls were judged"),
+    }
+    words = [known[opinion.sees]] if opinion.sees else []
+    if opinion.judge in summary.judges and (examined := examined_words(summary.judges[opinion.judge])):
+        words.append(examined)
+    return Text("Judge {}: {}", opinion.judge, words) if words else Text("Judge {}", opinion.judge)
+
+
+def _weakest(summary: Summary) -> Text | None:
+    """Returns in which category the first edit model is weakest, by the first judge that counts."""
+    opinion = next(iter(summary.verdict.counted), None)
+    first = opinion and (opinion.first or opinion.standings[0].name)
+    parts = [part for part in headlines(entries(summary.results)) if opinion and part.judge == opinion.judge]
+    part = next((part for part in parts if part.edit_model == first), None)
+    name = weakest_category(part.categories, part.scale) if part else None
+    if part is None or name is None:
+        return None
+    mean, every = formats.score(part.categories[name].mean, part.digits), formats.score(part.overall.mean, part.digits)
+    return Text("Weakest category of {}: {} ({}; all: {}).", part.edit_model, short_category(name), mean, every)
+
+
+def _results(summary: Summary) -> Iterator[Line | Table[Any]]:
     parts = entries(summary.results)
     enough, *rest = coverage_words(summary)
     look: Look = "strong" if summary.coverage.complete else "problem"
     yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
-    yield from verdict_sheet(summary.verdict, full=full)
+    yield from verdict_sheet(summary.verdict, full=True)
     for refused in refusals(summary):
         yield Line(Text("{} refused {} of {} edits: {}.", *vars(refused).values()))
     yield from (Line(Text("note: {}", note), "problem") for note in summary.notes)

@@ -29,8 +29,11 @@ COLUMNS = (
     "status",
     "score",
     "spread",
-    "reason",
+    "why_no_score",
+    "judge_says",
 )
+CELL = 32_000
+"""Characters of what a judge says in a cell: a spreadsheet's cell takes 32,767."""
 
 
 def score_rows(results: Results) -> Iterator[tuple[Judgement, int | None, str, Status, str]]:
@@ -48,7 +51,7 @@ def write_scores(results: Results, file: TextIO) -> None:
     """Writes a line for each of `score_rows`; text that a spreadsheet would execute is disarmed.
 
     `edit_seed` counts the edits of a sample from 0, `seed` is the seed given to the edit model. Scores have all their
-    digits; for a missing one, `reason` says why. `spread` is the standard deviation between several readings.
+    digits; for a missing one, `why_no_score` says why. `spread` is the standard deviation between several readings.
     """
     write_rows(file, COLUMNS, _rows(results))
 
@@ -65,7 +68,20 @@ def _rows(results: Results) -> Iterator[tuple[str | int, ...]]:
             judgement.edit_seed,
             "" if seed is None else seed,
         )
-        yield (*whose, judgement.repeat, name, status.value, *numbers, reason)
+        yield (*whose, judgement.repeat, name, status.value, *numbers, reason, judge_says(judgement))
+
+
+def judge_says(judgement: Judgement) -> str:
+    """Returns the judge's words: its reason if it gave one beside the score, else its reply; of several questions or
+    readings a line each, behind the question's name."""
+    said = [
+        (question, (read.reason if read.status is Status.OK else "") or read.text)
+        for reading in judgement.readings
+        for question, read in reading.items()
+    ]
+    lines = [f"{question}: {words}" if len(said) > 1 else words for question, words in said if words]
+    text = "\n".join(lines)
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
 
 
 def write_replies(results: Results, file: TextIO) -> None:
@@ -120,7 +136,8 @@ _SCORES = {
     "status": str,
     "score": float,  # missing exactly where the status is not `ok`
     "spread": float,  # standard deviation between readings, n - 1; missing with one reading
-    "reason": str,
+    "why_no_score": str,
+    "judge_says": str,
 }
 _JUDGEMENTS = {
     **_SAMPLE,
@@ -131,7 +148,7 @@ _JUDGEMENTS = {
     "score_name": str,  # of the headline
     "status": str,
     "score": float,
-    "reason": str,
+    "why_no_score": str,
     "answer": str,  # the judge's replies, unchanged
     "asked": int,  # the most times it was asked any one question
     "seconds": float,
@@ -149,7 +166,7 @@ _BATTLES = {
     "outcome": str,  # `first`, `second`, `tie`, `contradiction`, `missing`
     "share": float,  # of the first edit, the mean over both orders; missing where the outcome is
     "status": str,
-    "reason": str,
+    "why_no_score": str,
     "answer": str,
     "made_in": str,  # for a battle with an edit kept from an earlier round: the two columns that were judged
 }
@@ -229,6 +246,7 @@ def _scores(results: Results) -> Rows:
             judgement.scores.get(name),
             judgement.spread.get(name),
             reason,
+            judge_says(judgement),
         )
 
 

@@ -227,6 +227,32 @@ def print_sheet(sheet: Iterable[Line | Table[Any]], console: Console | None = No
             print_beside(console, head, Styled(one_line(in_language(part.words, language)), style=_STYLES[part.look]))
 
 
+ROWS = 10
+"""Rows of an answer on a terminal, without the two that say where the page and all tables are."""
+
+
+Part = tuple[int, Sequence[Line]]
+"""Lines that belong together, behind how soon they are left out where there is no room for all: 0 never."""
+
+
+def print_parts(parts: Iterable[Part], console: Console, language: str = "") -> int:
+    """Prints what fits in `ROWS` rows, in its order, the lowest numbers first; returns how many lines do not."""
+    groups, room = list(parts), ROWS
+    taken: set[int] = set()
+    for place in sorted(range(len(groups)), key=lambda place: groups[place][0]):
+        number, lines = groups[place]
+        with console.capture() as shown:
+            print_sheet(lines, console, language)
+        rows = sum(-(-max(1, cell_len(row)) // console.width) for row in shown.get().splitlines())
+        if number and rows > room:
+            room = 0  # nothing of less weight takes its place
+            continue
+        taken.add(place)
+        room -= rows
+    print_sheet([line for place in sorted(taken) for line in groups[place][1]], console, language)
+    return sum(len(lines) for place, (_, lines) in enumerate(groups) if place not in taken)
+
+
 def _print_table(drawn: rich_table.Table, console: Console) -> None:
     """Prints a table; where even folded names leave no room for its numbers, wider than the console, and not cut."""
     needed = drawn.__rich_measure__(console, console.options.update(max_width=_WIDEST)).minimum

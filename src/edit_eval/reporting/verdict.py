@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.names import NAMES, judge_words, scale_words
 from edit_eval.reporting.strengths import doubt_words
-from edit_eval.reporting.table import Line
+from edit_eval.reporting.table import Line, Part
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
@@ -157,6 +157,12 @@ def next_lines(verdict: Verdict, *, typed: bool | None = None) -> list[Text]:
     """Says what to do next, the most useful first: a sentence each; only or none of those that are `typed`."""
     some = [advice for advice in verdict.next if typed in (None, advice.kind in _TYPED)]
     return [_ADVICE[advice.kind](advice) for advice in some]
+
+
+def advised(verdict: Verdict) -> Iterator[Part]:
+    """Yields what to do next, as it stands at the end of an answer on a terminal."""
+    for number, line in zip((2, 6), next_lines(verdict), strict=False):
+        yield number, [Line(line, head=Text("Next: "), head_look="strong")]
 
 
 # -- the answer --

@@ -40,7 +40,7 @@ from edit_eval.statistics.controls import (
 from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.raters import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
-from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
+from edit_eval.statistics.series import Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import RunTiming, timing
 from edit_eval.statistics.verdict import Known, Verdict, known_of
 
@@ -84,6 +84,12 @@ class PublishedNumber(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None
     reason: str
     """Why there is none; else empty."""
+
+
+def weakest_category(categories: Mapping[str, GroupNumbers], scale: Scale) -> str | None:
+    """Returns the category with the worst mean; None if there are not two that differ. It may be so by chance."""
+    means = {name: gain(scale) * of.mean for name, of in categories.items() if of.mean is not None}
+    return min(means, key=means.__getitem__) if len(set(means.values())) > 1 else None
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -55,6 +55,8 @@ class Cells:
         self._others: list[Subject] = []
         self._of_kind = {EDITS.name: range(self.edits)}
         self._kinds = kinds()
+        self._takes = [(kind, takes) for kind in self._kinds.values() if (takes := kind.taken(experiment))]
+        self._taken = {n: kind for kind, takes in self._takes for n, of in enumerate(experiment.samples) if takes(of)}
         for kind in self._kinds.values():
             if kind is not EDITS:
                 begin = self.everything
@@ -89,9 +91,11 @@ class Cells:
                 self._first_cell.append(self._first_cell[-1] + count)
         self._first_judgement.append(len(self._judgement_subject))
 
-    def grow(self) -> None:
-        """Adds the edit of a new sample (see `Experiment.grows`)."""
-        assert not self._others
+    def append(self) -> None:
+        """Adds the edit of a sample that was added: there is one edit model, one edit seed, and no other subject."""
+        assert self.edits == self._samples == self.everything
+        if taking := [kind for kind, takes in self._takes if takes(self._experiment.samples[-1])]:
+            self._taken[self._samples] = taking[-1]
         self._samples += 1
         self.edits += 1
         self._of_kind = {name: range(self.edits, self.edits) for name in self._kinds} | {EDITS.name: range(self.edits)}
@@ -119,7 +123,9 @@ class Cells:
 
     def kind(self, number: int) -> Kind:
         """Returns the kind of a subject."""
-        return EDITS if number < self.edits else self._kinds[self._others[number - self.edits].kind]
+        if number < self.edits:
+            return self._taken.get(number % self._samples, EDITS) if self._taken else EDITS
+        return self._kinds[self._others[number - self.edits].kind]
 
     def subject(self, number: int) -> Subject:
         """Returns the subject with a number."""

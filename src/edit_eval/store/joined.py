@@ -43,7 +43,7 @@ def joined(runs: Sequence[Made]) -> Results:
     judgements: dict[tuple[str, str, int, str, int], Judgement] = {}
     for name, run in zip(names, runs, strict=True):
         _take_samples(samples, run.results, name)
-        models = _take_edits(edits, _by_pixels(run) if run.experiment.grows else run.results, name)
+        models = _take_edits(edits, _by_pixels(run) if run.results.resolved.get("grows") else run.results, name)
         labels = {}
         recorded: Any = run.results.resolved.get("judges", [])
         plain = {judge["name"]: judge for judge in recorded}

@@ -37,7 +37,7 @@ from edit_eval.store.cells import (
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
 from edit_eval.store.subjects.contract import Shown
-from edit_eval.store.subjects.kinds import kinds
+from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.store.subjects.stages import Stages
 from edit_eval.text import Text
 
@@ -77,9 +77,7 @@ class Matrix:
         """The samples assigned to this start, if it is a shard; None for all."""
         self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
-        # A service does not share: its watch asks the same once more to see a judge drift, and a client may want two
-        # answers.
-        self.answers = Answers((lambda cell: self.sample_of(self.about(cell)).id) if experiment.grows else None)
+        self.answers = Answers()
         """What judges have answered."""
         self._alone = not (experiment.shows_earlier or experiment.predecessors)
         """True if whoever judges an edit sees no other one."""
@@ -107,10 +105,11 @@ class Matrix:
             reason=reason,
         )
 
-    def grow(self, sample: Sample) -> int:
-        """Adds a sample (see `Experiment.grows`); returns the number of its edit, which is pending."""
-        self.experiment.grow(sample)
-        self.cells.grow()
+    def append(self, sample: Sample) -> int:
+        """Adds a sample behind all others (`Experiment.append`); returns the number of its edit, which is pending."""
+        self.experiment.append(sample)
+        self.cells.append()
+        self._alone = not self.experiment.shows_earlier
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
         key = edit_key(
@@ -134,14 +133,9 @@ class Matrix:
 
     @property
     def reported(self) -> list[int]:
-        """Positions of the samples that rows are about: none beside the filters, and none of the controls that an
-        experiment that grows has among its samples."""
-        experiment = self.experiment
-        return [
-            number
-            for number, sample in enumerate(self.samples)
-            if sample.id not in experiment.beside and not experiment.control_kind(sample)
-        ]
+        """Positions of the samples that rows are about: none beside the filters, and none that another kind takes."""
+        every = (number for number, sample in enumerate(self.samples) if sample.id not in self.experiment.beside)
+        return [number for number in every if self.cells.kind(number) is EDITS]
 
     def sample_of(self, subject: int) -> Sample:
         """Returns the sample of a subject."""
@@ -416,8 +410,7 @@ class Matrix:
         if edit.status is not OK:
             return []
         answered = [n for n in judgements if [1 for cell in self.cells.cells_of(n) if self.replies(cell)]]
-        opened = (n for n in answered if self.is_open(self.cells.parts(n)[0]))
-        return [judgement for judgement in map(self.judgement, opened) if judgement.status is not PENDING]
+        return [judgement for judgement in map(self.judgement, answered) if judgement.status is not PENDING]
 
     def shown_with(self, edit: int) -> list[int]:
         """Returns all subjects whose questions can show an edit's picture, itself first."""
@@ -450,8 +443,6 @@ class Matrix:
         subject, judge, _ = self.cells.parts(judgement)
         if isinstance(self.judges[judge].protocol, DerivedScores):
             return self._judge(judgement).status is PENDING
-        if not self.experiment.is_asked(self.judges[judge].name, self.sample_of(subject)):
-            return False
         absent = self._absent(subject, self.cells.cells_of(judgement))
         return absent is not None and absent[0] is PENDING
 
@@ -470,13 +461,7 @@ class Matrix:
         asked = [sample_question.question for sample_question in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
         by_reading: ByReading = ()
-        if not self.experiment.is_asked(judge.name, sample):
-            absent: tuple[Status, str] | None = (
-                SKIPPED,
-                Text("outside of the share about which {} is asked", judge.name),
-            )
-        else:
-            absent = self._absent(about, cells)
+        absent = self._absent(about, cells)
         if absent:
             status, reason = absent
             scored = JudgedScores({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
@@ -538,12 +523,14 @@ class Matrix:
 
     def _counts(self, judge: AskedJudge, subject: int) -> bool:
         """True if coverage and means count what a judge says of a subject."""
-        if judge.name in self.experiment.critics or not self.cells.kind(subject).counts:
-            return False
-        return not (self.experiment.grows and self.experiment.control_kind(self.sample_of(subject)))
+        return judge.name not in self.experiment.critics and self.cells.kind(subject).counts
 
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
         """Returns why there is nothing to score, or nothing yet; None if there is."""
+        if not self.is_open(edit):
+            return PENDING, ""
+        if not cells:
+            return SKIPPED, self.sample_of(edit).fault or Text("outside of the share about which the judge is asked")
         if self.critiques.any and self.is_void(edit):
             return SKIPPED, Text("both are one edit, which was kept")
         absent = [
@@ -569,9 +556,9 @@ class Matrix:
         """True if a subject is to be judged by now (`Stages`)."""
         return subject not in self.stages.closed
 
-    def open(self, kind: str) -> Sequence[int]:
+    def list_open_subjects(self, kind: str) -> Sequence[int]:
         """Returns the subjects of a kind that are to be judged by now, in order."""
-        return self.stages.open(kind)
+        return self.stages.list_open_subjects(kind)
 
     def battles_of(self, sample: int) -> list[int]:
         """Returns the battles of a sample, by its position, that are to be judged by now."""
@@ -589,9 +576,8 @@ class Matrix:
 
     @property
     def pending(self) -> int:
-        """Number of judgements still pending, controls included; of kept edits none."""
-        pending = filter(self.is_pending, self.open_judgements())
-        return sum(not (self.critiques.any and self.judgement(number).made_in) for number in pending)
+        """Number of judgements still pending, controls included."""
+        return sum(map(self.is_pending, self.open_judgements()))
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:

@@ -123,7 +123,7 @@ def recall(
         _forget(matrix, retry)  # what is said of kept edits is known only now
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # here, while garbage collection is off: these are a million objects
-    matrix.stages.look()
+    matrix.stages.open_stages()
     noticed: list[str] = []
     if missing := len(made) - len(there):
         noticed.append(Text("{} missing or of the wrong size: made again", _pictures(missing)))
@@ -177,7 +177,7 @@ def lookup_of(line: ReplyLine, matrix: Matrix) -> Lookup:
     """Returns where a line's reply is put (`Matrix.lookup`)."""
     if isinstance(matrix.answers, _ByAddress):
         return line.key, line.to
-    return (line.key, line.sample) if matrix.answers.own else line.key
+    return line.key
 
 
 def _segments(replies: Iterable[Record]) -> Iterable[Iterable[ReplyLine]]:

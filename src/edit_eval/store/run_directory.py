@@ -312,7 +312,7 @@ class RunDirectory:
         with _writing(self.path):
             write_durably(lines, self.path / DERIVED)
 
-    def samples_grow(self) -> None:
+    def append_samples(self) -> None:
         """Lets samples be added one by one: `append("samples", ...)`."""
         self._segments["samples"] = Segment(self.path / "samples" / f"{self.number:04d}.jsonl")
 

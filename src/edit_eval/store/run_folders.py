@@ -440,7 +440,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
             if not matrix.answers.of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
                 take(key, records, {})
                 waiting += 1
-    matrix.stages.look()
+    matrix.stages.open_stages()
     return taken, waiting
 
 

@@ -57,13 +57,13 @@ class JudgementTable:
             yield from self._matrix.rows(kind)
 
     def by_kind(self) -> dict[str, list[Judgement]]:
-        """Returns the rows by kind; what edit models are told, of edits that do not count and before there is one, as
-        `critique`."""
+        """Returns the rows by kind, those of no edit model as `control`; what edit models are told, of edits that do
+        not count and before there is one, as `critique`."""
         rows: dict[str, list[Judgement]] = {name: [] for name in (*kinds(), "critique")}
         for name, kind in kinds().items():
             for row in self._matrix.rows(name):
                 told = kind.before_edits or (kind is EDITS and not row.counts)
-                rows["critique" if told else name].append(row)
+                rows["critique" if told else "control" if row.kind == "control" else name].append(row)
         return rows
 
     def judged(self) -> Iterator[Judgement]:
@@ -150,7 +150,7 @@ class LiveTable(JudgementTable):
     def read_on(self) -> frozenset[str]:
         """Takes in what was written since; returns the ids of the samples about which something has changed."""
         changed = frozenset((*self._new_edits(), *self._new_replies()))
-        self._matrix.stages.look()
+        self._matrix.stages.open_stages()
         return changed & self._places.keys()
 
     def _new_edits(self) -> Iterator[str]:
@@ -233,7 +233,7 @@ def what_is_left(table: JudgementTable) -> str:
     """Returns a line on what is reused and what is to be done."""
     edits = [e for e in table.edits_of_work if e.status is not SKIPPED]
     kept = sum(e.status is not PENDING for e in edits)
-    judgements = [j for j in table.rows() if j.status is not SKIPPED and not j.made_in]
+    judgements = [j for j in table.rows() if j.status is not SKIPPED]
     judged = sum(j.status is not PENDING for j in judgements)
     if judged == len(judgements):
         return Text(

@@ -614,7 +614,7 @@ RunDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
 ]
-Full = Annotated[bool, typer.Option("--full", help="Also print what the verdict rests on.")]
+Full = Annotated[bool, typer.Option("--full", help="Print all tables.")]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
 

@@ -25,8 +25,9 @@ From a worker, the field `event`:
                                                               `spent`: its process must be replaced
     ended     memory                                          after `stop`
 
-`memory` is in bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, if
-torch knows them. All paths are absolute: a model may change its working folder.
+`memory` is in bytes: `host` and `host_peak` of the process, and `device` and `device_peak`: what torch has reserved on
+its GPUs, if it knows; with its cache, and since a load what transformers warms up for it, which is the weights' size.
+All paths are absolute: a model may change its working folder.
 
 A worker runs a stranger's code, which may write into any descriptor: see `edit_eval.execution.engine.conversation`.
 

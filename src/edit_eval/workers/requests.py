@@ -68,7 +68,12 @@ def opened(file: File) -> Image:
     """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
     if file.mask:
         return open_mask(file.path, digest=file.digest)
-    picture = open_picture(file.path, digest=file.digest, keep_file=True)
+    try:
+        picture = open_picture(file.path, digest=file.digest, keep_file=True)
+    except PictureError as error:
+        if file.pixels and not isinstance(error, UnreadableError):  # it was a picture when it was reported
+            raise UnreadableError(*error.args) from None
+        raise
     if file.pixels and pixel_digest(picture) != file.pixels:
         raise UnreadableError(f"{file.path}: the pixels differ from those reported")
     return picture

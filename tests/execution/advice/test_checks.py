@@ -241,6 +241,55 @@ class TestModels:
         with pytest.raises(error, match=said):
             checks.refuse(checks.Context(self.big(load), LocalMachine()))
 
+    @pytest.mark.parametrize(("total", "error"), [(10, ConfigurationError), (200, Stopped)])
+    def test_what_others_hold_of_the_host_is_waited_for(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, total: int, error: type[Exception]
+    ) -> None:
+        monkeypatch.setattr(devices, "free_host_memory", lambda: 9 * GIB)
+        monkeypatch.setattr(checks, "host_memory", lambda: total * GIB)
+        with pytest.raises(error, match=r"of host memory for 1 CPU worker, but 9\.0 GiB are free"):
+            checks.refuse(checks.Context(self.big(load, {"device": "cpu"}, device="cpu"), LocalMachine()))
+
+    @pytest.mark.parametrize(
+        ("memory", "params"),
+        [
+            ({"total": 0, "free": 0}, {}),
+            ({}, {"load": {"quantization_config": {"quant_method": "one of tomorrow"}}}),
+            ({}, {"model_name": "nobody/knows"}),
+        ],
+    )
+    def test_an_estimate_that_is_not_known_refuses_nothing(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, memory: dict[str, int], params: dict[str, Any]
+    ) -> None:
+        """On a GPU of 2 GiB, or one whose driver does not tell."""
+        install(monkeypatch, {**gpu(0, 2, 2), **memory})
+        judge = {"type": "transformers", "params": {"model_name": "Qwen/Qwen3-VL-8B-Instruct", **params}}
+        checks.refuse(checks.Context(load(reward_model=judge), LocalMachine()))
+
+    def test_a_class_that_loads_in_a_way_of_its_own_is_warned_of_and_never_refused(
+        self, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
+    ) -> None:
+        install(monkeypatch, gpu(0, 2, 2))
+        half = tmp_path / "judge"
+        half.mkdir()
+        (half / "config.json").write_text("{}")
+        (tmp_path / "own.py").write_text(
+            "from edit_eval.judges.qwen3_vl import Qwen3VL\n"
+            "class Heir(Qwen3VL): pass\n"
+            "class Own(Qwen3VL):\n    def load(self, devices): pass\n"
+        )
+
+        def judged(name: str, model: str) -> checks.Context:
+            judge = {"class_path": f"{tmp_path / 'own.py'}:{name}", "params": {"model_name": model}}
+            return checks.Context(load(reward_model=judge), LocalMachine())
+
+        for model, said in ((str(half), "no safetensors"), ("Qwen/Qwen3-VL-8B-Instruct", "only 2.0 GiB free")):
+            with pytest.raises(ConfigurationError, match=said):
+                checks.refuse(judged("Heir", model))
+            checks.refuse(judged("Own", model))
+            warned = [f for f in examine(judged("Own", model).configuration) if said in f.sentence]
+            assert [finding.level for finding in warned] == ["warning"]
+
 
 class TestEnvironments:
     def foreign(self, load: Load, **where: Any) -> list[Finding]:

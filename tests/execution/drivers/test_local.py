@@ -22,8 +22,6 @@ from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver, reason_of
 from edit_eval.workers.messages import Message
 
-pytestmark = pytest.mark.usefixtures("cold_workers")
-
 PATIENCE = 30.0
 
 MODELS = """
@@ -372,6 +370,7 @@ def test_output_in_our_own_pipe_is_named_as_such(spoken: Spoken, output: str) ->
     assert "it wrote into the pipe" in spoken.hear(1, "died")["reason"]
 
 
+@pytest.mark.usefixtures("cold_workers")
 def test_closing_ends_everybody_and_gives_everything_back(tmp_path: Path, kernel: None) -> None:
     before = descriptors()
     spoken = Spoken(tmp_path)

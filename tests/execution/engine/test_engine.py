@@ -314,7 +314,7 @@ def test_the_timeline_adds_up() -> None:
     assert sum(a.end - a.begin for a in case.notes.activities if a.kind == "loading") == pytest.approx(10.0)
 
 
-def test_what_is_only_being_written_is_not_blamed_for_the_death_of_its_worker() -> None:
+def test_what_is_only_being_written_is_not_blamed_for_the_death_of_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Task 0 is computed and being written when task 1 kills the process: only task 1 is charged."""
 
     class Driver(SimulatedDriver):
@@ -343,14 +343,9 @@ def test_what_is_only_being_written_is_not_blamed_for_the_death_of_its_worker() 
     fate = lambda model, message: Fate(1.0)  # noqa: E731 (the driver above decides)
     case = Case(6, 1, fate)
     case.engine._driver = Driver(load=lambda model, device: 1.0, task=fate)
-    charged = set()
-
-    class Charges(Counter[tuple[Any, tuple[int, ...]]]):
-        def __setitem__(self, key: tuple[Any, tuple[int, ...]], count: int) -> None:
-            charged.add(key[1])
-            super().__setitem__(key, count)
-
-    case.engine._blame._charges = Charges()
+    charged, charge = set(), case.engine._blame.charge
+    note = lambda replica, task, reason: charged.add(task.units) or charge(replica, task, reason)  # noqa: E731
+    monkeypatch.setattr(case.engine._blame, "charge", note)
     case.run()
     assert set(case.notes.set_aside) == {1}
     assert sorted(set(case.notes.finished)) == [0, 2, 3, 4, 5]

@@ -53,7 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, command: Command) -> None:
-    ended = command("compare", run.path, "--fail-if-worse")
+    ended = command("compare", run.path, "--fail-if-worse", "--full")
     said = " ".join(ended.out.split())
     assert ended.code == 3, ended.out
     assert "23/60" in said
@@ -74,7 +74,7 @@ def test_a_margin_through_the_command_line_and_in_python(run: Run, command: Comm
     gate = json.loads(ended.out)["gate"]
     assert (gate["passed"], gate["margin"]) == (False, 2.0)
     assert [reason["kind"] for reason in gate["candidates"][0]["reasons"]] == ["fails_more"]
-    same = command("compare", run.path, run.path, "--fail-if-worse", "--margin", "0.5")
+    same = command("compare", run.path, run.path, "--fail-if-worse", "--margin", "0.5", "--full")
     assert same.code == 3, "the candidate is in both"
     comparison = compare([run], margin=0.5)
     assert [reason.kind for reason in comparison.gate.candidates[0].reasons] == ["fails_more"]

@@ -68,7 +68,7 @@ def test_four_commands_from_twenty_photographs_to_a_verdict(
     assert ran.out.endswith(f"report: {run}/report/index.html\n")
     page = (run / "report" / "index.html").read_text("utf-8")
     assert "edits_a" in page
-    compared = command("compare", run)
+    compared = command("compare", run, "--full")
     assert compared.code == 0, compared.err
     assert "A better" in compared.out
 
@@ -241,14 +241,16 @@ def test_a_configuration_is_shown_with_what_it_extends(command: Command, here: P
     Path("mine.yaml").write_text("extends: base.yaml\nexecution: {pilot: false}\n")
     shown = command("config", "show", "mine.yaml", "--set", "protocol.answer=score")
     assert shown.code == 0, shown.err
-    assert shown.out.splitlines()[:3] == ["benchmark:", "  type: scenes  # from demo", "  limit: 3  # from base.yaml"]
+    lines = ["benchmark:", "  type: scenes  # from demo", "  count: 30  # from demo", "  limit: 3  # from base.yaml"]
+    assert shown.out.splitlines()[:4] == lines
     assert "  pilot: false" in shown.out.splitlines()
     assert "  answer: score  # from --set" in shown.out.splitlines()
     Path("copy.yaml").write_text(shown.out)
     resolved = [command("config", "show", name, "--resolved", "--json").document for name in ("mine.yaml", "copy.yaml")]
     resolved[0]["judges"]["scene_judge"]["protocol"]["answer"] = "score"
     assert resolved[0] == resolved[1]
-    assert command("config", "show", "mine.yaml", "--json").document["benchmark"] == {"type": "scenes", "limit": 3}
+    benchmark = command("config", "show", "mine.yaml", "--json").document["benchmark"]
+    assert benchmark == {"type": "scenes", "count": 30, "limit": 3}
 
 
 # -- shells --

@@ -307,6 +307,7 @@ class Elsewhere:
     def duration(parameters): return 12.5, 3.25, "its author"
     def examine(self, request): return self.edit(request, lambda *_: None)
     def load(self, devices): pass
+    def about(self): return {"note": "half of an adapter fits"}
     def edit(self, request, on_step): return request.pictures["source"].copy()
 class Mine(ImageEndpoint):
     pass
@@ -328,6 +329,7 @@ def test_a_class_of_ones_own_is_rehearsed_by_what_it_says(command: Command, tmp_
     assert model["unit"] < 3.25
     assert [line for line in answer.out.splitlines() if line.startswith("edit:Elsewhere") and "3.25 s" in line]
     assert "Said to take" in answer.out
+    assert "half of an adapter fits" in answer.out
 
 
 def test_one_that_is_made_of_a_server_of_ours_is_a_server(tmp_path: Path) -> None:

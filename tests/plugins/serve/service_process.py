@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,13 +24,14 @@ class Process(NamedTuple):
         return int(self.served.get("/health").document["waiting"])
 
 
-def start(folder: Path, port: int, *flags: str, limit: str = "") -> subprocess.Popen[str]:
-    """Starts one, under a limit of the shell (`ulimit -n 256`) where there is one."""
+def start(folder: Path, port: int, *flags: str, limits: Mapping[int, int] | None = None) -> subprocess.Popen[str]:
+    """Starts one, under limits (`resource.RLIMIT_NOFILE`) where there are any."""
     command = [sys.executable, "-m", "edit_eval", "serve", str(folder / "judge.yaml"), "--port", str(port)]
     command += ["--ledger", str(folder / "ledger"), "--window", "0", *flags]
-    if limit:
-        command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    for what, most in (limits or {}).items():
+        resource.prlimit(process.pid, what, (most, most))
+    return process
 
 
 def end(process: subprocess.Popen[str]) -> None:

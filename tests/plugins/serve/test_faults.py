@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -43,8 +43,8 @@ def none_is_left() -> Iterator[None]:
         service_process.end(STARTED.pop())
 
 
-def start(folder: Path, port: int, *flags: str, limit: str = "") -> subprocess.Popen[str]:
-    STARTED.append(service_process.start(folder, port, *flags, limit=limit))
+def start(folder: Path, port: int, *flags: str, limits: Mapping[int, int] | None = None) -> subprocess.Popen[str]:
+    STARTED.append(service_process.start(folder, port, *flags, limits=limits))
     return STARTED[-1]
 
 
@@ -162,7 +162,7 @@ def test_what_is_announced_takes_no_room(serve: Serve, monkeypatch: pytest.Monke
 def test_silent_strangers_keep_nobody_out(tmp_path: Path) -> None:
     """More than there are descriptors for, and none of them has the token: who has it is answered all the same."""
     configured(tmp_path)
-    service = ready(start(tmp_path, 0, "--token", "sesame", limit="ulimit -n 256"), "sesame")
+    service = ready(start(tmp_path, 0, "--token", "sesame", limits={resource.RLIMIT_NOFILE: 256}), "sesame")
     with contextlib.ExitStack() as held:
         for n in range(300):
             silent = held.enter_context(socket.create_connection(("127.0.0.1", service.served.port), timeout=60))
@@ -179,7 +179,7 @@ def test_silent_strangers_keep_nobody_out(tmp_path: Path) -> None:
 def test_a_ledger_that_can_no_longer_be_written_is_no_answer_and_the_end(tmp_path: Path) -> None:
     """Those that wait are told to come again: a service may have been started anew by then."""
     configured(tmp_path, batch_size=1)
-    service = ready(start(tmp_path, 0, limit="ulimit -f 200"))
+    service = ready(start(tmp_path, 0, limits={resource.RLIMIT_FSIZE: 102_400}))
     assert service.served.score(pair(250))[0]["status"] == "ok"
     data = io.BytesIO()
     Image.frombytes("RGB", (300, 300), os.urandom(270_000)).save(data, "PNG")

@@ -171,8 +171,9 @@ def test_a_near_copy_is_one_however_it_was_encoded_and_a_small_edit_is_none(seed
     assert not is_near_copy(first, sent(jpeg(scene(seed + 50)), "another"))
 
 
-def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> None:
+def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge is one that likes red: red sources that stay as they are have the best reward of all."""
+    monkeypatch.setattr("edit_eval.plugins.serve.watch.SCENES", 1)
     served = serve(window=48, batch_size=8)
     watch = served.service.watch
     assert watch is not None

@@ -492,5 +492,5 @@ def test_what_a_spreadsheet_would_run_is_disarmed(hostile: Report, open_page: Op
     write_scores(hostile.results, file)
     rows = list(csv.DictReader(io.StringIO(file.getvalue(), newline="")))
     saved_rows = saved(open_page(hostile))
-    for column in ("sample_id", "category", "edit_model", "judge", "reason"):
+    for column in ("sample_id", "category", "edit_model", "judge", "why_no_score"):
         assert sorted(row[column] for row in saved_rows) == sorted(row[column] for row in rows)

@@ -204,6 +204,13 @@ def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
     assert [part for part in log.split(", ") if part.startswith("batch")] == [f"batch {n}/4" for n in (1, 1, 2, 3, 4)]
 
 
+@pytest.mark.parametrize("fate", [Fate(20, "failed", "RuntimeError: no"), Fate(20, "dies", "segfault")])
+def test_a_batch_is_said_to_be_done_once_though_one_of_its_samples_is_tried_again(tmp_path: Path, fate: Fate) -> None:
+    fates = {"00001_物理_hard": Fate(20, "failed", "RuntimeError: no"), "00002_物理_hard": fate}
+    log = log_of(SimulatedRun(tmp_path, count=12, schedule="batch_sync", fates=fates))
+    assert [line[5:].split()[1] for line in log.splitlines() if " batch: " in line] == [f"{n}/6" for n in range(1, 7)]
+
+
 @pytest.mark.parametrize("edit_seconds", [5.0, pytest.param(150.0, marks=pytest.mark.check)])
 def test_lines_of_progress_are_never_close_and_never_far(tmp_path: Path, edit_seconds: float) -> None:
     run = SimulatedRun(tmp_path, count=16, edit_seconds=edit_seconds)

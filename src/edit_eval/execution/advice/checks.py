@@ -64,6 +64,7 @@ from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
+from edit_eval.pretrained.host_memory import host_memory
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
@@ -150,14 +151,15 @@ class Context:
         except OSError:  # a folder that must not be read, which loading reports better
             weights = Weights("", None)
         model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
-        claim = claim_of(section, chosen, self.gpus)
+        load = getattr(_class_of(key, section, folder), "load", None)
         return Wanted(
             model,
             section,
             weights,
-            _takes("offload", getattr(_class_of(key, section, folder), "load", None)),
-            claim,
+            _takes("offload", load),
+            claim_of(section, chosen, self.gpus),
             experts,
+            loads_otherwise=not getattr(load, "__module__", "").startswith("edit_eval."),
         )
 
     @cached_property
@@ -209,22 +211,23 @@ def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
             continue
         together = list(some)
         for model in context.wanted:
-            for check in together:
-                yield from check.find(context, model)
+            for finding in itertools.chain.from_iterable(check.find(context, model) for check in together):
+                guess = finding.stops and model.loads_otherwise
+                yield replace(finding, level="warning") if guess else finding
 
 
 def refuse(context: Context) -> None:
     """Raises `ConfigurationError` for the first problem that makes a run refuse to start.
 
-    Raises `Stopped` if a model would fit, were its GPUs not in use.
+    Raises `Stopped` if a model would fit, were nothing else on its GPUs or on the host.
     """
     for finding in look(context, [check for check in CHECKS if check.refuses]):
         if finding.stops:
             raise ConfigurationError(finding.line)
-    for model in context.wanted:
+    empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
+    for model in (model for model in context.wanted if not model.loads_otherwise):
         held = [finding for finding in fits(context, model) if finding.stops]
-        empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
-        if held and any(finding.stops for finding in fit_findings(model, empty, context.host_free)):
+        if held and any(finding.stops for finding in fit_findings(model, empty, host_memory())):
             raise ConfigurationError(held[0].line)
         if held:
             raise Stopped(Text("{}; rerun the same command when that is free", held[0].line))

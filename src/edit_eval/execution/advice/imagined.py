@@ -184,7 +184,7 @@ class ImaginedWork:
 
         def part(experiment: Experiment, everything: Sequence[Sample], times: int = 1) -> _Part:
             matrix = Matrix(experiment)
-            matrix.stages.open_all(but="battle" if first_round else "")
+            matrix.stages.open_all_stages(but="battle" if first_round else "")
             return _Part(matrix, batches_of(batch_sizes, everything), times)
 
         if self.samples == there:
@@ -250,7 +250,7 @@ class ImaginedWork:
             times
             * sum(
                 matrix.judges[matrix.cells.parts(number)[1]].name == judge
-                for battle in matrix.open("battle")
+                for battle in matrix.list_open_subjects("battle")
                 if not matrix.sample_of(battle).fault
                 for number in matrix.cells.judgements_of(battle)
             )

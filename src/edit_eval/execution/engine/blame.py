@@ -75,6 +75,19 @@ class _Process:
     """The tasks that have failed since it last did one, the latest last, and their words."""
 
 
+@dataclass(slots=True)
+class _FailedTask:
+    """What is known of a task that has failed, with replicas by their numbers."""
+
+    charges: int = 0
+    tried: dict[int, int] = field(default_factory=dict)  # where it failed, and how much each replica had done
+    short: dict[int, bool] = field(default_factory=dict)  # where memory was lacking, and if each replica was well
+    otherwise: bool = False  # it has failed for something else than a fault of a device
+    first: _Process | None = None  # while it is charged: the process in which it failed first
+    sound: bool = False  # it has failed in a process that was well
+    doubted: str = ""  # its words, if it was taken back from a process that was replaced
+
+
 Verdict = Literal["request", "unclear", "left", "away", "process"]
 """On a request to a server: it is the `request`'s own fault, for good; or that is `unclear` until others have
 succeeded; it is `left` for another start; its server is `away`, or busy, or does not let us in, so all of its model's
@@ -105,20 +118,14 @@ class Blame:
         self, policy: Policy, work: Work, records: Records, note: Callable[[str], Any], users: Users = lambda on: ()
     ) -> None:
         self._policy, self._work, self._records, self._note, self._users = policy, work, records, note, users
-        self._charges: Counter[Key] = Counter()
+        self._tasks: defaultdict[Key, _FailedTask] = defaultdict(_FailedTask)
         self._failures: Counter[int] = Counter()  # by replica, in a row
-        self._short_of: dict[Key, dict[int, bool]] = {}  # the replicas that lacked memory, and if each was well
         self._well: set[int] = set()
         self._said: set[int] = set()  # the replicas whose lack of memory has been reported
         self._done: Counter[int] = Counter()  # tasks by replica
-        self._tried: dict[Key, dict[int, int]] = {}  # the replicas on which it failed, and how much each had done
-        self._otherwise: set[Key] = set()  # those that failed for something else than a fault of a device
         self._outdone: Counter[int] = Counter()  # by replica, in a row: tasks that failed there, and others did
         self._processes: defaultdict[int, _Process] = defaultdict(_Process)  # by replica
-        self._sound: set[Key] = set()  # those that have failed in a process that was well
-        self._first: dict[Key, _Process] = {}  # of those that are charged: the process in which they failed first
         self._convicted: set[tuple[str, str]] = set()  # model, words: a process was at fault
-        self._doubted: dict[Key, str] = {}  # those taken back from a process that was replaced, and their words
         self._vain: Counter[tuple[str, str]] = Counter()  # model, words -> processes that were replaced in vain
         self._unsettled: Counter[tuple[str, str]] = Counter()  # the same of those that nobody knows this of yet
         self._left: dict[str, list[str]] = {}  # model -> the faults of devices for which tasks are left
@@ -137,10 +144,9 @@ class Blame:
         number = replica.number
         process = self._processes[number]
         process.done += 1
-        if process.failed:
-            for key, words in process.failed.items():
-                self._prove(key, words)
-            process.failed = {}
+        for key, words in process.failed.items():
+            self._prove(key, words)
+        process.failed = {}
         self._outdone[number] = self._failures[number] = 0
         self._done[number] += 1
         self._well.add(number)
@@ -170,23 +176,25 @@ class Blame:
         words = _NUMBER.sub("#", reason)[:LONGEST_ERROR]
         before = {other: said for other, said in process.failed.items() if other != key}
         process.failed = {**before, key: words}
-        only_here = self._first.setdefault(key, process) is process or (task.model, words) in self._convicted
+        known = self._tasks[key]
+        known.first = known.first or process
+        only_here = known.first is process or (task.model, words) in self._convicted
         if not process.done:
             if not before:
                 self._prove(key, words)
             return False
-        unknown = [said for other, said in process.failed.items() if other not in self._sound]
+        unknown = [said for other, said in process.failed.items() if not self._tasks[other].sound]
         row = sum(1 for _ in takewhile(lambda said: said == words, reversed(unknown)))
         given_up = only_here and kind not in ("model", "refused") and self._is_last(replica, key, kind)
         if not (given_up or row >= IN_A_ROW) or not self._may_replace(key, words):
             return False
         self._replace(replica, key, words)
-        for other in before:
-            if self._charges[other]:
-                self._charges[other] -= 1
         for other in process.failed:
-            if not self._charges[other]:
-                self._first.pop(other, None)
+            known = self._tasks[other]
+            if known.charges and other != key:
+                known.charges -= 1
+            if not known.charges:
+                known.first = None
         self._keep_attempt(replica, reason, kind * (kind == "out_of_memory"))
         self._work.again(task, alone=False, failed_on=frozenset(), taken_back=True)
         self._records.attempt(task, reason)
@@ -203,30 +211,32 @@ class Blame:
 
     def _may_replace(self, key: Key, words: str) -> bool:
         replaced = self._vain[key[0], words] + self._unsettled[key[0], words]
-        return key not in self._sound and replaced < FRESH_PROCESSES
+        return not self._tasks[key].sound and replaced < FRESH_PROCESSES
 
     def _replace(self, replica: Replica, key: Key, words: str) -> None:
         """Notes that a process is replaced for these words; the tasks that failed there will show whether in vain."""
         self._unsettled[key[0], words] += 1
-        self._doubted |= self._processes.pop(replica.number).failed
+        for other, said in self._processes.pop(replica.number).failed.items():
+            self._tasks[other].doubted = said
         self._failures[replica.number] = 0
 
     def _prove(self, key: Key, words: str) -> None:
         """Records that a task has failed in a process that was well: if it was taken back for these words, in vain."""
-        self._sound.add(key)
-        if self._doubted.get(key) == words:
-            del self._doubted[key]
+        known = self._tasks[key]
+        known.sound = True
+        if known.doubted == words:
+            known.doubted = ""
             self._vain[key[0], words] += 1
             self._unsettled[key[0], words] = max(0, self._unsettled[key[0], words] - 1)
 
     def _is_last(self, replica: Replica, key: Key, kind: str) -> bool:
         """True if the task would be given up for one more failure."""
         if kind != "out_of_memory":
-            return self._charges[key] + 1 >= TASK_FAILURES
-        tried = self._short_of.get(key, {})
-        well = sum(tried.values()) + (replica.number in self._well)
-        untried = any(other.number not in tried for other in self._others(replica))
-        return not untried or replica.number in tried or well >= TASK_FAILURES
+            return self._tasks[key].charges + 1 >= TASK_FAILURES
+        short = self._tasks[key].short
+        well = sum(short.values()) + (replica.number in self._well)
+        untried = any(other.number not in short for other in self._others(replica))
+        return not untried or replica.number in short or well >= TASK_FAILURES
 
     def charge(
         self, replica: Replica, task: Task, reason: str, *, final: bool = False, of_device: bool = False
@@ -236,35 +246,31 @@ class Blame:
         If it is `of_device` the task is only given up once the device is proven well.
         """
         self._keep_attempt(replica, reason)
-        key = (task.model, task.units)
-        tried = self._tried.setdefault(key, {})
+        known = self._tasks[task.model, task.units]
+        tried = known.tried
         ails = self._ails(replica) and replica.number not in tried
         tried.setdefault(replica.number, self._done[replica.number])
         if of_device and OF_THE_DATA not in reason and not self._work.kept:  # a service has no later start
             self._of_devices.add(self._named(replica, reason.split(":")[0]))
         else:
-            self._otherwise.add(key)
-        faults = None if key in self._otherwise else tried
+            known.otherwise = True
         # Suspects run one after the other: a second failure is no news about the machine.
         if not task.alone and not task.failed_on:
             self._remember(replica, task, reason.split(":")[0])
-        self._charges[key] += 1
-        if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
-            del self._charges[key]
+        known.charges += 1
+        if len(task.units) > 1 and known.charges >= (1 if final else TASK_FAILURES):
+            known.charges = 0
             # Each member runs alone, to show which of them it was.
             for unit in task.units:
-                self._charges[task.model, (unit,)] = 1
-                self._tried[task.model, (unit,)] = dict(faults or {})
-                if faults is None:
-                    self._otherwise.add((task.model, (unit,)))
-                failed_on = frozenset({replica.index})
-                self._work.again(task, units=(unit,), alone=True, failed_on=failed_on)
+                of_batch = {} if known.otherwise else dict(tried)
+                self._tasks[task.model, (unit,)] = _FailedTask(1, of_batch, otherwise=known.otherwise)
+                self._work.again(task, units=(unit,), alone=True, failed_on=frozenset({replica.index}))
             self._records.attempt(task, reason)
-        elif self._charges[key] >= TASK_FAILURES and faults and not self._is_proven(key, faults):
+        elif known.charges >= TASK_FAILURES and not known.otherwise and not self._is_proven(task.model, known):
             self._failures[replica.number] += 1
-            if any(other.number not in faults for other in self._others(replica)):
+            if any(other.number not in tried for other in self._others(replica)):
                 return self._try_elsewhere(replica, task, reason, alone=True)
-            del self._charges[key]
+            known.charges = 0
             self._left.setdefault(task.model, []).append(reason)
             self._records.attempt(task, reason)
             self._records.leave(task)
@@ -274,14 +280,13 @@ class Blame:
             and any(other.number not in tried and other.index not in task.failed_on for other in self._others(replica))
         ):
             self._try_elsewhere(replica, task, reason, alone=False)
-        elif final or self._charges[key] >= TASK_FAILURES:
+        elif final or known.charges >= TASK_FAILURES:
             if not final:
-                reason = f"failed {self._charges[key]} times; the last time: {reason}"
-            del self._charges[key]
-            if not final:
+                reason = f"failed {known.charges} times; the last time: {reason}"
                 for index in task.failed_on:  # proven bad: the first replica that it failed on is acquitted
                     first = self._policy.of(task.model)[index].number
                     self._failures[first] = max(0, self._failures[first] - 1)
+            known.charges = 0
             self._records.failed(task, reason, "+".join(replica.place))
         else:
             self._failures[replica.number] += 1
@@ -306,18 +311,18 @@ class Blame:
         self._work.again(task)
         self._records.attempt(task, reason)
 
-    def _is_proven(self, key: Key, faults: Mapping[int, int]) -> bool:
+    def _is_proven(self, model: str, known: _FailedTask) -> bool:
         """True if a device that failed on the task has done another one since, or if no other task fails like this."""
-        alike = [other for other in self._tried if other[0] == key[0] and other != key and other not in self._otherwise]
-        return not alike or any(self._done[number] > before for number, before in faults.items())
+        others = (other for (of, _), other in self._tasks.items() if of == model and other is not known)
+        alike = any(other.tried and not other.otherwise for other in others)
+        return not alike or any(self._done[number] > before for number, before in known.tried.items())
 
     def ran_out_of_memory(self, replica: Replica, task: Task, error: str, memory: Mapping[str, int]) -> None:
         """Has another device try the task, or gives it up as too large once it has been tried enough."""
         self._keep_attempt(replica, error, "out_of_memory")
-        key, number = (task.model, task.units), replica.number
-        tried = self._short_of.setdefault(key, {})
-        self._tried.setdefault(key, {}).setdefault(number, self._done[number])
-        self._otherwise.add(key)
+        known, number = self._tasks[task.model, task.units], replica.number
+        known.tried.setdefault(number, self._done[number])
+        known.otherwise, tried = True, known.short
         in_vain = number in tried  # no other replica came to try it
         tried[number] = number in self._well
         self._well.discard(number)
@@ -329,7 +334,7 @@ class Blame:
                     Text("{} ran out of memory; what does not fit there is tried on another device", replica.name)
                 )
             return self._try_elsewhere(replica, task, error, alone=task.alone)
-        del self._short_of[key]
+        known.short = {}
         self._well.update(number for number, was_well in tried.items() if was_well)  # the fault was not theirs
         if len(task.units) > 1:  # each member is tried alone, to show which of them it was
             for unit in task.units:
@@ -347,24 +352,22 @@ class Blame:
 
         Yields those that must be retired, each with the reason.
         """
-        key = (task.model, task.units)
-        if key not in self._tried and key not in self._doubted:
+        known = self._tasks.pop((task.model, task.units), None)  # a service reuses its numbers for other work
+        if known is None:
             return
-        self._charges.pop(key, None)  # a service reuses its numbers for other work
-        self._otherwise.discard(key)
-        self._sound.discard(key)
-        if words := self._doubted.pop(key, ""):
-            self._convicted.add((task.model, words))
-            self._vain.pop((task.model, words), None)
-            self._unsettled.pop((task.model, words), None)
-        tried, short = self._tried.pop(key, {}), self._short_of.pop(key, {})
+        if known.doubted:
+            of = task.model, known.doubted
+            self._convicted.add(of)
+            self._vain.pop(of, None)
+            self._unsettled.pop(of, None)
         for replica in [
-            other for other in self._others(witness) if tried.get(other.number) == self._done[other.number]
+            other for other in self._others(witness) if known.tried.get(other.number) == self._done[other.number]
         ]:
             self._outdone[replica.number] += 1
             if self._outdone[replica.number] >= SLOT_FAILURES:
-                figures = memory_figures({}, self._users(replica.place)) if replica.number in short else ""
-                what = "ran out of memory over" if replica.number in short else "failed at"
+                short = replica.number in known.short
+                figures = memory_figures({}, self._users(replica.place)) if short else ""
+                what = "ran out of memory over" if short else "failed at"
                 yield replica, f"it {what} {SLOT_FAILURES} tasks that other devices did{figures}"
 
     def fails_too_often(self, replica: Replica) -> bool:
@@ -468,14 +471,14 @@ class ReadingAgain:
         self._attempts: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self._due: list[tuple[float, int]] = []  # a heap of times and tickets
         self._next = FIRST_TICKET
-        self._left: list[str] = []
+        self.lost: list[str] = []
+        """For what tasks were left."""
 
-    def put_off(self, task: Task, reason: str, now: float) -> int | None:
+    def put_off(self, task: Task, now: float) -> int | None:
         """Returns the ticket that the task must wait for; None when it has waited long enough and is left."""
         key = (task.model, task.units)
         attempt = self._attempts[key]
         if attempt == len(AGAIN_AFTER):
-            self._left.append(reason)
             del self._attempts[key]
             return None
         self._attempts[key] += 1
@@ -499,7 +502,7 @@ class ReadingAgain:
     @property
     def left(self) -> str:
         """What could not be read to the end, for people; empty if all was read."""
-        reasons = list(dict.fromkeys(self._left))
+        reasons = list(dict.fromkeys(self.lost))
         if len(reasons) < 2:
             return "".join(reasons)
         return Text("{}, and {}", reasons[0], counted(len(reasons) - 1, "more picture"))

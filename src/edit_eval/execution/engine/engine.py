@@ -526,9 +526,10 @@ class Engine:
 
     def _read_again(self, replica: Replica, task: Task, reason: str) -> None:
         """Retries a task with an unreadable picture later, or leaves it for another start."""
-        ticket = self._again.put_off(task, reason, self._now)
+        ticket = self._again.put_off(task, self._now)
         if ticket is None:
-            self._records.leave(task)
+            if self._records.leave(task):
+                self._again.lost.append(reason)
         else:
             if ticket == FIRST_TICKET:  # the first of perhaps a thousand
                 self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))

@@ -304,22 +304,25 @@ class Recorder:
                 self._fetched(edit)
             self._directory.append("edits", {**edit_record(edit), "at": time.time()})
 
-    def leave(self, task: Task) -> None:
+    def leave(self, task: Task) -> bool:
         """Leaves the task and all that waits for it pending until another start.
 
-        Except that an unreadable edit of ours that it follows is made again: no other task may ever look at it.
+        Returns False if it is not left, since the edit of ours that it follows is made again: no other task may ever
+        look at its picture.
         """
-        if is_edit(task):
-            (number,) = task.units
-            before = self._matrix.origins.made_from(number)
-            if before is not None and self._is_altered(before):
-                self._make_again(before, "its picture differs from what was reported", task)
-                if self._matrix.edits[number].status is Status.PENDING:
-                    self._work.add(task.model, task.units, after=self._pending([before]), phase=task.phase)
-            else:
-                self._leave(task.units)
-        else:
+        if not is_edit(task):
             self._leave([settled(cell) for cell in task.units if is_left(self._matrix, cell)])
+            return True
+        (number,) = task.units
+        before = self._matrix.origins.made_from(number)
+        if before is not None and self._is_altered(before):
+            self._make_again(before, "its picture differs from what was reported", task)
+        if before is None or self._matrix.edits[before].status is Status.OK or before in self._left:
+            self._leave(task.units)
+            return True
+        if self._matrix.edits[number].status is Status.PENDING:
+            self._work.add(task.model, task.units, after=[before], phase=task.phase)
+        return False
 
     def _is_altered(self, number: int) -> bool:
         edit = self._matrix.edits[number]
@@ -364,8 +367,7 @@ class Recorder:
 
     def _judgements_of(self, edits: Iterable[int]) -> list[Judgement]:
         about = dict.fromkeys(shown for edit in edits for shown in self._matrix.shown_with(edit))
-        asked = filter(self._matrix.is_open, about)
-        return [self._matrix.judgement(n) for subject in asked for n in self._matrix.cells.judgements_of(subject)]
+        return [self._matrix.judgement(n) for subject in about for n in self._matrix.cells.judgements_of(subject)]
 
     def _tell_ended(self, ended: Sequence[int], judged: Sequence[Judgement]) -> None:
         for edit in ended:
@@ -426,8 +428,7 @@ class Recorder:
             if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none
                 self._work.settle(settled(ended))
         for number in dict.fromkeys(map(matrix.cells.judgement_of, cells)):
-            said = matrix.is_open(matrix.cells.parts(number)[0]) and matrix.judgement(number)
-            if said and said.status is not Status.PENDING:
+            if (said := matrix.judgement(number)).status is not Status.PENDING:
                 self._audience.judgement(said)
 
     def _tell(self, number: int, phase: int) -> None:

@@ -213,7 +213,7 @@ def _of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Seque
     of_sample = batches[matrix.judges[judge].name]
     size = max(Counter(of_sample).values(), default=1)
     members: dict[tuple[Hashable, int, int, str], list[int]] = {}
-    for number in matrix.open(kind.name):
+    for number in matrix.list_open_subjects(kind.name):
         for judgement in matrix.cells.judgements_of(number):
             _, its_judge, repeat = matrix.cells.parts(judgement)
             if its_judge != judge:

@@ -26,7 +26,8 @@ CONTEXT = GIB // 2
 EDIT_WORK = 6 * GIB
 """For an edit of one megapixel."""
 ANSWER_WORK, ANSWER_WORK_EACH = 2 * GIB, GIB
-"""For a batch, and for each of its members."""
+"""For a batch, and for each of its members. Also more than a load takes beside the weights: of fused experts, which
+transformers 5 transposes, one tensor is there twice (0.8 GB of Qwen3-VL-30B-A3B)."""
 PAIR_TOKENS = 3_600
 """Per question: a source of 1472 x 1104 is 1,590, an edit of a megapixel 1,030, a rubric about 950."""
 MEGAPIXEL = 1 << 20
@@ -46,6 +47,8 @@ class Wanted:
     """Bytes of each of its GPUs that its server takes at its start, regardless of need (see `claim_of`)."""
     expert_bytes: int = 0
     """Bytes per token that its experts take if all of them compute (see `weights.expert_bytes`)."""
+    loads_otherwise: bool = False
+    """Its class has a `load` of its own: what it takes of the weights that it names is not known."""
 
     @property
     def who(self) -> str:

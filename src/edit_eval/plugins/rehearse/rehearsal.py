@@ -128,7 +128,7 @@ def rehearse(
             faults=None if planted is None else tuple(planted),
             findings=tuple(finding.as_plain() for finding in findings),
             failures=tuple(failures_of(first)),
-            notes=tuple(made.notes),
+            notes=(*made.notes, *(first.results.notes if first.results else ())),
             stopped=stopped,
         )
 

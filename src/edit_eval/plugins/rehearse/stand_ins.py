@@ -19,7 +19,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import published
 from edit_eval.execution.advice.probing import LOADERS
 from edit_eval.execution.machine.environments import import_path, interpreter
-from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
+from edit_eval.execution.machine.fitting import PAIR_TOKENS, checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import BYTES, Weights
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.rehearse.configurations import (
@@ -40,6 +40,8 @@ from edit_eval.workers.model_class import PlainParameters, make_parameters
 SECONDS = 600.0
 """Longest that making a stand-in may take; the slowest of the table takes half a minute, its imports included."""
 SMALL_FILES = '--include "*.json" "*.txt" "*.jinja" "*.model"'
+BATCH_SECONDS = 30.0
+"""What a judge's batch may take a CPU on which less is asked."""
 STEPPING = ("transformer", "unet")
 """The networks that compute at each step."""
 DUMMY = ("vllm", "sglang")
@@ -149,18 +151,28 @@ def _section(
         update["serve"] = {**section.parameters["serve"], "args": [*served.args, "--load-format", "dummy"]}
     elif section.protocol is None:
         update |= _settled(made, who, make_parameters(own, section.parameters), section)
+    placement = section.placement
     if small:
-        update |= _small(made, who, own, section, stand_in)
+        fits = int(BATCH_SECONDS / _seconds(section, stand_in, sum(stand_in["parts"].values()), PAIR_TOKENS))
+        placement = placement.model_copy(update={"batch_size": max(1, min(placement.batch_size, fits))})
+        update |= _small(made, who, own, section, stand_in, placement.batch_size)
     parameters = {**section.parameters, **{k: v for k, v in update.items() if k in section.parameters or v is not None}}
-    placement = section.placement.model_copy(update={"batch_size": 1} if small else {})
     return section.model_copy(update={"parameters": parameters, "placement": placement})
 
 
-def _small(made: StandIns, who: str, own: Any, section: ModelSection, stand_in: StandInMade) -> PlainParameters:
+def _seconds(section: ModelSection, stand_in: StandInMade, size: int, tokens: int) -> float:
+    """Returns what so many bytes of a network take the CPU at least, for so many tokens; above 0."""
+    return max(1e-9, 2 * size / BYTES[_dtype(section)] * tokens / stand_in["speed"])
+
+
+def _small(
+    made: StandIns, who: str, own: Any, section: ModelSection, stand_in: StandInMade, batch: int
+) -> PlainParameters:
     """Returns what is asked for instead on a CPU, and notes it, and what a step of a whole picture would cost there."""
     names = SMALL.keys() & {field.name for field in fields(own.Parameters)}
     update: PlainParameters = {name: min(section.parameters.get(name) or SMALL[name], SMALL[name]) for name in names}
     said = [f"{name}: {update[name]}" for name in sorted(names)]
+    said += [f"batch_size: {batch}"] * (batch < section.placement.batch_size)
     made.small = True
     made.notes.append(Text("{}: on the CPU it is asked for little: {}", who, Items(said)))
     if section.protocol is None:
@@ -169,8 +181,8 @@ def _small(made: StandIns, who: str, own: Any, section: ModelSection, stand_in: 
         if call := SMALL_CALLS.get(_pipeline(own, section)):
             update["call"] = {**section.parameters.get("call", {}), **call}
         inner = max((size for part, size in stand_in["parts"].items() if part in STEPPING), default=0)
-        seconds = 2 * inner / BYTES[_dtype(section)] * MEGAPIXEL_TOKENS / stand_in["speed"]
-        if seconds:  # else nothing is known of the network that computes
+        if inner:  # else nothing is known of the network that computes
+            seconds = _seconds(section, stand_in, inner, MEGAPIXEL_TOKENS)
             made.notes.append(
                 Text("{}: a step of a picture of a megapixel takes this CPU at least {}", who, duration(seconds))
             )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from edit_eval.config import components
+from edit_eval.config.base_system import MODELS
 from edit_eval.config.components import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.errors import ConfigurationError
@@ -18,45 +19,34 @@ BESIDE = ".edit-eval.schema.json"
 """Name of the schema beside a configuration: it goes where the folder goes, and no listing of pictures finds it."""
 LINE = "# yaml-language-server: $schema="
 
-_NAMED: tuple[tuple[str, bool, Kind], ...] = (
-    ("benchmark", False, "benchmark"),
-    ("diffusion_model", False, "edit_model"),
-    ("edit_models", True, "edit_model"),
-    ("reward_model", False, "judge"),
-    ("judges", True, "judge"),
-    ("protocol", False, "protocol"),
-)
-"""Sections that name a class: key, whether they are several by name, and the kind."""
-
 
 def own_classes(configs: Iterable[str | Path]) -> list[OwnClass]:
     """Returns the classes that configurations name by their paths, and that can be imported here.
 
     Raises `ConfigurationError` if one cannot be read.
     """
+    kinds: dict[str, Kind] = dict.fromkeys(components.names("columns"), "judge")
+    kinds |= {key: kind for kind, keys in MODELS.items() for key in keys}
+    kinds |= {"benchmark": "benchmark", "protocol": "protocol"}
     classes: dict[tuple[Kind, str], OwnClass] = {}
     for config in configs:
-        _add_classes(config, classes)
+        values, _ = as_written(config)
+        folder = Path(str(values.get("import_from") or Path(config).resolve().parent))
+        named = [each for key, kind in kinds.items() for each in _class_paths(values.get(key), kind)]
+        for kind, path in dict.fromkeys(named):
+            with contextlib.suppress(ConfigurationError):  # of an environment of its own: any parameters are accepted
+                cls = components.name_class(kind, components.normalise_class_path(path, folder), folder)
+                classes.setdefault((kind, path), OwnClass(kind, path, cls))
     return list(classes.values())
 
 
-def _add_classes(config: str | Path, classes: dict[tuple[Kind, str], OwnClass]) -> None:
-    values, _ = as_written(config)
-    folder = Path(str(values.get("import_from") or Path(config).resolve().parent))
-    further = [key for key in components.names("columns") if components.named("columns", key).protocol]
-    for key, several, kind in (*_NAMED, *((key, True, "judge") for key in further)):
-        section = values.get(key)
-        sections = list(section.values()) if several and isinstance(section, dict) else [section]
-        judges = [section.get("protocol") for section in sections if kind == "judge" and isinstance(section, dict)]
-        for written, of in [*((section, kind) for section in sections), *((judge, "protocol") for judge in judges)]:
-            path = written.get("class_path") if isinstance(written, dict) else None
-            if not isinstance(path, str) or (of, path) in classes:
-                continue
-            try:
-                cls = components.name_class(of, components.normalise_class_path(path, folder), folder)
-            except ConfigurationError:  # of an environment of its own: any parameters are accepted
-                continue
-            classes[of, path] = OwnClass(of, path, cls)
+def _class_paths(section: object, kind: Kind) -> Iterator[tuple[Kind, str]]:
+    """Yields the class paths in a section, or in several by name, each with its kind."""
+    for key, value in section.items() if isinstance(section, dict) else ():
+        if key == "class_path" and isinstance(value, str):
+            yield kind, value
+        elif key != "params":
+            yield from _class_paths(value, "protocol" if key == "protocol" else kind)
 
 
 def write_schema(schema: Schema, file: Path, *, force: bool = False) -> None:

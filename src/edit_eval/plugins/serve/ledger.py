@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from edit_eval.benchmarks.known_sources import remember_sources
-from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.engine.recorder import Audience, Recorder
 from edit_eval.experiment import UNASKED, Experiment
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.serve.canaries import CLIENT, CONTROL_OF, Canaries
 from edit_eval.plugins.serve.pictures import Sent
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.protocols.asked import AskedJudge
@@ -39,14 +39,11 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
 from edit_eval.store.subjects.contract import Shown
-from edit_eval.store.subjects.controls import CONTROL_OF
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 from edit_eval.workers.messages import Message, PictureFile
 
 MOST_PAIRS = 20_000
-CLIENT = Identity("client", "requests", "")
-"""The edit model of all edits sent by clients."""
 _VOLUME = re.compile(r"\d{4,}")
 
 
@@ -77,8 +74,9 @@ class _Recorder(Recorder):
             return {"path": os.path.abspath(self._directory.path / shown.path), "digest": shown.pixels}
         return super()._picture(shown)
 
-    def leave(self, task: Task) -> None:
+    def leave(self, task: Task) -> bool:
         self.failed(task, "a picture of it can no longer be read", "")  # a service has no later start
+        return True
 
     def _make_again(self, number: int, reason: str, task: Task) -> None:
         edit = self._matrix.edits[number]
@@ -129,19 +127,21 @@ class Ledger:
         taken = [int(path.name) for path in self.volumes()]
         self.directory = RunDirectory(self.folder / f"{max(taken, default=0) + 1:04d}")
         self.directory.begin()
-        self.directory.samples_grow()
+        self.directory.append_samples()
         experiment = Experiment(
             samples=cast("tuple[Sample, ...]", []),
             edit_models=(CLIENT,),
-            judges=tuple(self._judges),
+            # What is sent twice is asked twice: the watch sees a judge drift so, and a client may want two answers.
+            judges=tuple(replace(j, reads=tuple(dict.fromkeys((*j.reads, "sample_id")))) for j in self._judges),
             language=self._configuration.benchmark.language,
             readings=self._configuration.evaluation.readings,
-            grows=True,
         )
         self.matrix = Matrix(experiment)
         plain = self._configuration.as_plain()
         plain["edit_models"] = {CLIENT.name: {"type": CLIENT.type, "params": {}}}
-        self.directory.write_configuration(plain, experiment.record(self._configuration.folder))
+        record = experiment.record(self._configuration.folder)
+        resolved = {**record, "kinds": [Canaries.name], "grows": True}  # the latter for who follows or joins it
+        self.directory.write_configuration(plain, resolved)
         if self.environment:
             self.directory.write_environment(self.environment)
         take_examinations(experiment, self.directory.path)
@@ -226,7 +226,7 @@ class Ledger:
         self.directory.append("samples", {**plain, "pictures": pictures_of})
         if new:
             remember_sources([sample])  # for `view`, which shows the run while it is written
-        number = self.matrix.grow(sample)
+        number = self.matrix.append(sample)
         if not sample.fault:
             edit = replace(
                 self.matrix.edits[number],
@@ -280,8 +280,8 @@ class Ledger:
     def attempt(self, task: Task, reason: str) -> None:
         self.recorder.attempt(task, reason)
 
-    def leave(self, task: Task) -> None:
-        self.recorder.leave(task)
+    def leave(self, task: Task) -> bool:
+        return self.recorder.leave(task)
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         self.recorder.activity(device, kind, model, begin, end, what)

@@ -30,7 +30,8 @@ from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
-from edit_eval.plugins.serve.ledger import CLIENT, Ledger, number_of
+from edit_eval.plugins.serve.canaries import CLIENT
+from edit_eval.plugins.serve.ledger import Ledger, number_of
 from edit_eval.plugins.serve.live import SHOWN, JudgeOnDevices, ServiceLive
 from edit_eval.plugins.serve.openers import Openers
 from edit_eval.plugins.serve.submissions import Submission

@@ -56,6 +56,8 @@ class Following:
         """Why nothing can be shown; empty if something can."""
         self.table: LiveTable | None = None
         """All that has been read so far; None if nothing could be."""
+        self.grows = False
+        """True for a service's run, whose samples are added all the time: it is read again now and then."""
         self.directory = RunDirectory(path)
         self._described: tuple[str, ...] = ()
         self._read_at = 0.0
@@ -77,6 +79,7 @@ class Following:
             self._described = self._descriptions()
             self.directory = RunDirectory.existing(self.path)
             table = LiveTable(self.directory, Run.opened(self.directory).experiment)
+            self.grows = bool(self.directory.resolved().get("grows"))
             self.fault = ""
         except EditEvalError as error:
             self.fault = str(error)
@@ -94,7 +97,9 @@ class Following:
     def catch_up(self) -> Changes:
         """Reads what has been written since the last call."""
         try:
-            if (self._descriptions() != self._described and not self._grows()) or self._is_due():
+            described = self._descriptions() != self._described
+            self._changed |= described and self.grows
+            if (described and not self.grows) or self._is_due():
                 self._begin()
                 return Changes(anew=True)
             if self.table is None or not self.table.has_more:
@@ -106,13 +111,6 @@ class Following:
         self._changed = self._changed or bool(changed)
         self._complete = None
         return Changes(changed)
-
-    def _grows(self) -> bool:
-        """True for a service's run, whose samples grow all the time: it is read again now and then."""
-        if self.table is None or not self.table.experiment.grows:
-            return False
-        self._changed = True
-        return True
 
     def _is_due(self) -> bool:
         at_work = self.directory.start_at_work

@@ -170,7 +170,7 @@ class WatchedRun(Watched):
         if table is None:
             return ""
         of = table.experiment
-        edits = [] if of.grows else table.keys  # a service keeps adding edits
+        edits = [] if self.following.grows else table.keys  # a service keeps adding edits
         about = [m.name for m in of.edit_models], [j.name for j in of.judges], edits
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
@@ -185,7 +185,7 @@ class WatchedRun(Watched):
             else:
                 messages.append(event("experiment", {"experiment": self.experiment}))
                 table = self.following.table
-                ids = list(table.sample_ids) if table and not table.experiment.grows else []
+                ids = list(table.sample_ids) if table and not self.following.grows else []
             if ids:
                 messages.append(self._samples(tuple(ids)))
             if seen_state != self._state_number:

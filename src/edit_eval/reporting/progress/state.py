@@ -352,6 +352,7 @@ class ProgressState:
         self._loads: Counter[str] = Counter()
         self._policy = policy
         self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
+        self._batches_said: dict[str, tuple[int, int]] = {}  # a batch that lacked a replica, or had a failure, is short
         self._times = DeviceTimes()
         self._times.add_all(table.edits_of_work)  # edits of earlier starts, which the report counts, too
         self._times.add_all(row for row in rows if row.kind == "edit")
@@ -424,8 +425,9 @@ class ProgressState:
         view = self._replicas[replica.number]
         view.running.pop(task.number, None)
         view.settled += len(task.units)
-        if self._policy.ends_batch(task) and (batch := self._policy.batch(task.model)):
-            now = self._clock()
+        batch = self._policy.batch(task.model) if self._policy.ends_batch(task) else None
+        if batch and self._batches_said.get(task.model) != batch:
+            now, self._batches_said[task.model] = self._clock(), batch
             began = self._batches_began.pop(task.model, now)
             model = Text(" of {}", replica.model.name) if self._models_of_kind[replica.model.kind] > 1 else ""
             self._say(Said("batch", Text("{}/{}{} done in {}", *batch, model, duration(now - began))))
@@ -558,9 +560,7 @@ def plan(table: JudgementTable, rows: Iterable[Judgement], policy: Policy, work:
     own = table.shard
 
     def is_open(judgement: Judgement) -> bool:
-        return (
-            judgement.status is Status.PENDING and not judgement.made_in and (own is None or judgement.sample_id in own)
-        )
+        return judgement.status is Status.PENDING and (own is None or judgement.sample_id in own)
 
     pending, controls = Counter[str](), Counter[str]()
     for row in filter(is_open, rows):

@@ -11,6 +11,7 @@ from edit_eval.records import Status
 from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.votes import tables_of, votes_of
 from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
+from edit_eval.text import Text
 
 
 class Battles(Kind):
@@ -77,3 +78,7 @@ class Battles(Kind):
                 if not all_differ(votes_of(its, judge.scoring.headline, matrix.samples), models, tables, looks):
                     return True
         return False
+
+    def say_why(self, matrix: MatrixState, numbers: Sequence[int]) -> str:
+        now, most = max(matrix.cells.subject(number).round for number in numbers) + 1, self.stages(matrix.experiment)
+        return Text("round {} of {} at most: some edit models cannot be told apart yet", now, most)

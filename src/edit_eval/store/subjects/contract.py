@@ -6,7 +6,7 @@ key, whether coverage counts them, and what they are called. Nothing else in the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from edit_eval.config.identity import Identity
@@ -91,6 +91,8 @@ class CellNumbers(Protocol):
 
     def cells_of(self, judgement: int) -> range: ...
 
+    def cells_of_subject(self, subject: int) -> range: ...
+
     def cell(self, number: int) -> tuple[int, int, int]: ...
 
 
@@ -140,7 +142,7 @@ class MatrixState(Protocol):
 
     def is_void(self, subject: int) -> bool: ...
 
-    def open(self, kind: str) -> Sequence[int]: ...
+    def list_open_subjects(self, kind: str) -> Sequence[int]: ...
 
     def new_edit(self, number: int) -> Edit: ...
 
@@ -163,6 +165,10 @@ class Kind:
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
         """Returns all subjects of this kind that an experiment has, in order."""
         raise NotImplementedError
+
+    def taken(self, experiment: Experiment) -> Callable[[Sample], bool] | None:
+        """Returns what says of a sample that its edits are of this kind, and no edits like others; None of none."""
+        return None
 
     def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         """Returns the edits that it is about, whether they were made or kept."""
@@ -210,8 +216,12 @@ class Kind:
         """True if the stage behind this one opens, by what is said of those of a line so far, and nothing else."""
         raise NotImplementedError
 
+    def say_why(self, matrix: MatrixState, numbers: Sequence[int]) -> str:
+        """Returns a line for people on a stage that has opened: why these are to be judged, too."""
+        raise NotImplementedError
+
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of this kind that there is by now."""
-        for number in matrix.open(self.name):
+        for number in matrix.list_open_subjects(self.name):
             if not matrix.is_void(number):
                 yield from map(matrix.judgement, matrix.cells.judgements_of(number))

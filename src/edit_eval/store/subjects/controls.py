@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Sequence
 
-from edit_eval.experiment import CONTROLS, Experiment
-from edit_eval.records import CONTROL, Judgement, Status
+from edit_eval.experiment import Experiment
+from edit_eval.records import CONTROL, Status
 from edit_eval.scheduling.batches import spread
 from edit_eval.statistics.controls import ControlTest, is_final, scores_by_model
 from edit_eval.statistics.series import Series
 from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
-
-CONTROL_OF = "control_of"
-"""In an experiment that grows, the fact of a control sample that names the sample it controls."""
+from edit_eval.text import Text, counted
 
 
 class Controls(Kind):
@@ -88,15 +85,10 @@ class Controls(Kind):
         models = scores_by_model(edits, series.score, [model.name for model in matrix.edit_models])
         return not test.is_shown(controls, models)
 
-    def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
-        """Yields every judgement of a control; in an experiment that grows, under the sample that it controls."""
-        yield from super().rows(matrix)
-        there = {sample.id for sample in matrix.samples} if matrix.experiment.grows else set[str]()
-        for number, sample in enumerate(matrix.samples) if there else ():
-            of = str(sample.facts.get(CONTROL_OF, ""))
-            if matrix.experiment.control_kind(sample) in CONTROLS and of in there:
-                for judgement in matrix.cells.judgements_of(number):
-                    yield replace(matrix.judgement(judgement), sample_id=of)
+    def say_why(self, matrix: MatrixState, numbers: Sequence[int]) -> str:
+        judges = dict.fromkeys(matrix.judges[matrix.cells.subject(number).judges[0]].name for number in numbers)
+        asked = sum(len(matrix.cells.cells_of_subject(number)) for number in numbers)
+        return Text("{} not shown fit yet: {} more about controls", [*judges], counted(asked, "question"))
 
 
 def _samples(experiment: Experiment) -> list[tuple[int, int]]:

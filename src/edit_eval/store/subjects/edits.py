@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from edit_eval.experiment import Experiment
-from edit_eval.records import CONTROL, Judgement, Status
+from edit_eval.records import Judgement, Status
 from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
 
 
@@ -29,8 +29,6 @@ class Edits(Kind):
         return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
 
     def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
-        if matrix.experiment.grows and (which := matrix.experiment.control_kind(matrix.sample_of(number))):
-            return f"{CONTROL}{which}", ""
         return matrix.edit_models[matrix.cells.edit_parts(number)[0]].name, ""
 
     def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:

@@ -1,4 +1,4 @@
-"""All kinds of subjects, in the order of their numbers: edits first, which are the only ones that a service adds."""
+"""All kinds of subjects, in the order of their numbers, edits first."""
 
 from __future__ import annotations
 

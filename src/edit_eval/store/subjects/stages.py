@@ -24,43 +24,44 @@ class Stages:
             for number in matrix.cells.of_kind(name) if self.most[name] > 1 else ():
                 self._lines.setdefault((name, kind.line(matrix.cells.subject(number))), []).append(number)
         self._reached = dict.fromkeys(self._lines, 1)
-        self.closed = self._unreached()
+        self.closed = frozenset(number for line in self._lines for number in self._behind(line))
         """Numbers of those that are not to be judged yet."""
 
     def reached(self, kind: str) -> int:
         """Returns the highest stage of a kind that is open, from 1."""
         return max((stage for (its, _), stage in self._reached.items() if its == kind), default=1)
 
-    def open(self, kind: str) -> Sequence[int]:
+    def list_open_subjects(self, kind: str) -> Sequence[int]:
         """Returns the numbers of those of a kind that are to be judged by now, in order."""
         every = self._matrix.cells.of_kind(kind)
         return every if self.most[kind] == 1 else [number for number in every if number not in self.closed]
 
-    def look(self) -> list[int]:
+    def open_stages(self) -> list[int]:
         """Opens the stages that the replies so far call for; returns those that are to be judged now and were not
         before."""
         before = self.closed
         for (name, line), numbers in self._lines.items():
-            kind, stage = kinds()[name], 1
-            while stage < self.most[name] and kind.calls_for_more(self._matrix, self._within(numbers, stage), stage):
+            kind, stage, of = kinds()[name], 1, self._matrix.cells.subject
+            while stage < self.most[name] and kind.calls_for_more(
+                self._matrix, [number for number in numbers if of(number).round < stage], stage
+            ):
                 stage += 1
-            self._reached[name, line] = stage
-        self.closed = self._unreached()
+                self._open((name, line), max(stage, self._reached[name, line]))  # what is closed has no judgement
+            self._open((name, line), stage)
         return sorted(before - self.closed)
 
-    def open_all(self, *, but: str = "") -> None:
+    def open_all_stages(self, *, but: str = "") -> None:
         """Opens all stages of all kinds but one, whatever the replies are."""
-        self._reached |= {(name, line): self.most[name] for name, line in self._lines if name != but}
-        self.closed = self._unreached()
+        for name, line in self._lines:
+            if name != but:
+                self._open((name, line), self.most[name])
 
-    def _within(self, numbers: Sequence[int], stage: int) -> list[int]:
-        return [number for number in numbers if self._matrix.cells.subject(number).round < stage]
+    def _open(self, line: tuple[str, Hashable], stage: int) -> None:
+        if stage != self._reached[line]:
+            self._reached[line] = stage
+            self.closed = self.closed.difference(self._lines[line]).union(self._behind(line))
 
-    def _unreached(self) -> frozenset[int]:
+    def _behind(self, line: tuple[str, Hashable]) -> list[int]:
+        """Returns the numbers of those of a line whose stage is to come."""
         subject = self._matrix.cells.subject
-        return frozenset(
-            number
-            for line, numbers in self._lines.items()
-            for number in numbers
-            if subject(number).round >= self._reached[line]
-        )
+        return [number for number in self._lines[line] if subject(number).round >= self._reached[line]]

@@ -1,6 +1,7 @@
 // What is sent to others: the open pair as a picture, a link, and of the filtered samples their scores and a page.
 const share = document.getElementById('selection');
-const COLUMNS = ['sample_id', 'category', 'edit_model', 'judge', 'edit_seed', 'seed', 'repeat', 'score_name', 'status', 'score', 'spread', 'reason'];
+const COLUMNS = ['sample_id', 'category', 'edit_model', 'judge', 'edit_seed', 'seed', 'repeat', 'score_name', 'status', 'score', 'spread', 'why_no_score', 'judge_says'];
+const CELL = 32_000; // characters that a spreadsheet's cell takes, as in `scores.csv`
 const LONGEST = 1_800; // longest address, in characters, that the viewer accepts
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/;
 const FOLDERS = /(?:file:\/\/|(?<![\w./:~…-]))\/(?:[^\s/'\x22\x60:,;()]+\/)+/g; // of an absolute path: nobody else has them
@@ -20,8 +21,15 @@ function selectionRows() {
       if (!found) return [];
       const numbers = [judgement.scores[name], (judgement.spread || {})[name]].map((number) => (
         number === undefined ? '' : Number.isInteger(number) ? number.toFixed(1) : String(number)));
-      return [[one.sample.id, one.sample.category, edit.model, judgement.judge, edit.edit_seed, edit.seed, judgement.repeat, name, found.status, ...numbers, found.reason.replace(FOLDERS, '…/')]];
+      return [[one.sample.id, one.sample.category, edit.model, judgement.judge, edit.edit_seed, edit.seed, judgement.repeat, name, found.status, ...numbers, found.reason.replace(FOLDERS, '…/'), judgeSays(judgement)]];
     })))));
+}
+
+// The judge's words: its reason beside a score, else its reply; of several a line each.
+function judgeSays({ readings }) {
+  const said = readings.flatMap((reading) => Object.entries(reading).map(([question, read]) => [question, (read.status === 'ok' && read.reason) || read.text]));
+  const text = said.filter(([, words]) => words).map(([question, words]) => (said.length > 1 ? `${question}: ${words}` : words)).join('\n');
+  return Array.from(text).length <= CELL ? text : `${Array.from(text).slice(0, CELL - 1).join('')}…`;
 }
 
 // Text that a spreadsheet would execute gets an apostrophe before it, as in `scores.csv`.
