@@ -73,13 +73,12 @@ class Figures:
         return self.number("mean")
 
     @property
-    def interval(self) -> Words:
+    def interval(self) -> str:
         """Writes its interval; one of more than half the scale says little, because of few pictures."""
         ends, scale, written = self.block.ci95, self.part.scale, self.part.span(self.block.ci95)
-        if ends is None or None in (*ends, scale.lowest, scale.highest):
+        if ends is None or scale.lowest is None or scale.highest is None:
             return written
-        (low, high), whole = ends, scale.highest - scale.lowest
-        return Text("{}, too few", written) if high - low > whole / 2 else written
+        return Text("{}, too few", written) if ends[1] - ends[0] > (scale.highest - scale.lowest) / 2 else written
 
     def other_mean(self, kind: str) -> MeanInterval | None:
         """Returns its `sample_mean` or `category_mean`, unless that is the score's own mean."""

@@ -516,9 +516,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
         "Add pictures of another kind, such as harder ones: on these {} the scores are the same.", advice.count
     ),
     "add": lambda advice: Text("Add pictures: these cannot say how many it takes."),
-    "look": lambda advice: Text(
-        "Look at the pictures on which the judges differ most, and mark which judge is right."
-    ),
+    "look": lambda advice: Text("Look at the pictures on which the judges differ most, and mark which judge is right."),
     "weigh": lambda advice: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda advice: Text("More pictures will hardly change this: choose by speed, price or licence."),
     "compare": lambda advice: Text("Add a second edit model to the configuration, and the two are compared."),

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import metadata
@@ -15,10 +16,11 @@ from typing import Any
 
 import pytest
 import vl_convert
+from markupsafe import escape
 from msgspec.structs import replace as changed
 from PIL import Image
 
-from edit_eval.records import Scale, Status
+from edit_eval.records import NO_EDIT, Scale, Status
 from edit_eval.reporting import language as language_module
 from edit_eval.reporting.entries import category_names, choices, entries, link, series_names
 from edit_eval.reporting.language import catalogue, said, spoken
@@ -304,6 +306,20 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return report_on(
         build_run(folder, samples=8, size=(24, 18), edit_models=MODELS[:models], judges=JUDGES[:judges], failing=0.2)
     )
+
+
+def test_the_first_screen_is_for_who_reads_it(drawn: Report) -> None:
+    """What failed is counted in edits, judges are called so, and a command is only in what is folded."""
+    above = drawn.html[drawn.html.index('<section id="verdict">') : drawn.html.index('<div class="folded">')]
+    ended = Counter(edit.status for edit in drawn.results.edits if edit.status in NO_EDIT)
+    assert ended
+    assert all(f">{count} of {len(drawn.results.edits)} edits " in above for count in ended.values())
+    assert "(judge)" in above
+    assert not re.search(r"edit-eval \w|--\w|evaluation\.", above)
+    assert "edit-eval" in drawn.html[drawn.html.index("For whoever ran it") :]
+    categories = {sample.category for sample in drawn.results.samples}
+    assert above.count('<text class="tick"') > 1
+    assert all(above.count(escape(link(category=name))) >= 2 for name in categories), "a row for each of two judges"
 
 
 @pytest.mark.check

@@ -153,7 +153,9 @@ def test_both_are_enlarged_and_moved_as_one_to_the_pixel(two: Report, open_page:
     tab.wait_for_function(WHOLE)
     frames = [frame.bounding_box() for frame in tab.locator("#stage .frame").all()]
     # The wheel, over a place within the second: that place of both stays where it is.
-    x, y = (round(frames[1][edge] + frames[1][size] * at) for edge, size, at in (("x", "width", 0.25), ("y", "height", 0.5)))
+    x, y = (
+        round(frames[1][edge] + frames[1][size] * at) for edge, size, at in (("x", "width", 0.25), ("y", "height", 0.5))
+    )
     under = """([x, y]) => [...document.querySelectorAll('#stage img')].map((one) => {
         const box = one.getBoundingClientRect();
         const frame = one.closest('.frame').getBoundingClientRect();

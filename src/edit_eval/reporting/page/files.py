@@ -243,7 +243,8 @@ def _without_folders(results: Results) -> Results:
         )
 
     plain = {
-        name: in_each_text(hide_folders, getattr(results, name)) for name in ("configuration", "resolved", "environment")
+        name: in_each_text(hide_folders, getattr(results, name))
+        for name in ("configuration", "resolved", "environment")
     }
     return replace(
         results,

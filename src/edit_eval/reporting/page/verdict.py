@@ -302,14 +302,15 @@ _ROW, _NAMES = 18, 34.0
 
 
 def _by_category(parts: Sequence[Entry], places: Mapping[str, int], language: str) -> Markup:
-    """Draws each edit model's mean in each category, the lowest if there are many; empty without categories."""
+    """Draws each edit model's mean in each category, of many the worst; empty without categories."""
     names = category_names(parts)
     means = {
         name: [(part, mean) for part in parts if (of := part.categories.get(name)) and (mean := of.mean) is not None]
         for name in names
     }
-    lowest = sorted((name for name in names if means[name]), key=lambda name: min(mean for _, mean in means[name]))
-    shown = [name for name in names if name in lowest[:_MOST_CATEGORIES]]
+    sign = 1 if parts[0].scale.higher_is_better else -1
+    worst = {name: min(sign * mean for _, mean in means[name]) for name in names if means[name]}
+    shown = [name for name in names if name in sorted(worst, key=worst.__getitem__)[:_MOST_CATEGORIES]]
     if len(names) < 2 or not shown:
         return Markup("")
     axis = Ruler.of([mean for name in shown for _, mean in means[name]])
@@ -317,9 +318,11 @@ def _by_category(parts: Sequence[Entry], places: Mapping[str, int], language: st
     def x(value: float) -> str:
         return f"{_NAMES + (100 - _NAMES) * axis.share(value):.2f}%"
 
-    drawn, bottom = [], _ROW * len(shown)
-    for tick in axis.ticks():
-        drawn.append(_TICK.format(x(tick), bottom, bottom + 13, "end" if axis.share(tick) > 0.9 else "middle", f"{tick:g}"))
+    bottom = _ROW * len(shown)
+    drawn = [
+        _TICK.format(x(tick), bottom, bottom + 13, "end" if axis.share(tick) > 0.9 else "middle", f"{tick:g}")
+        for tick in axis.ticks()
+    ]
     for number, name in enumerate(shown):
         y, title = _ROW * number + _ROW // 2, followed(name_of("short_category", name), language)
         drawn.append(_CATEGORY.format(link(category=name), y - 11, _NAMES - 2, title, y))
@@ -335,7 +338,8 @@ _TICK = Markup(
     '<text class="tick" x="{0}" y="{2}" text-anchor="{3}" fill="currentColor" opacity=".75">{4}</text>'
 )
 _CATEGORY = Markup(
-    '<a href="{0}"><foreignObject y="{1}" width="{2:g}%" height="20"><div class="drawn-name">{3}</div></foreignObject></a>'
+    '<a href="{0}"><foreignObject y="{1}" width="{2:g}%" height="20"><div class="drawn-name">{3}</div></foreignObject>'
+    "</a>"
     '<line x1="34%" x2="100%" y1="{4}" y2="{4}" stroke="currentColor" opacity=".15"/>'
 )
 _MEAN_MARK = Markup(
@@ -399,7 +403,9 @@ class _Pictures:
         words = in_each(lambda language: record.instructions.get(language) or record.instruction or record.id)
         left, right = sides[0].side, sides[-1].side
         href = link(judge=judge, sample=sample, left=left, right=right)
-        return Look(title, every, judge_words(judge) if judge and self.judges > 1 else "", sample, words, sides, href, **more)
+        return Look(
+            title, every, judge_words(judge) if judge and self.judges > 1 else "", sample, words, sides, href, **more
+        )
 
 
 _SOURCE = Side("source")
