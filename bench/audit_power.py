@@ -17,14 +17,7 @@ from typing import Any
 import numpy as np
 
 from edit_eval.benchmarks.contract import CATEGORIES
-from edit_eval.plugins.audit.findings import (
-    DECISIVE,
-    ORDER,
-    ORDER_IN_CATEGORY,
-    RIGHT_FIRST,
-    Findings,
-    findings_of,
-)
+from edit_eval.plugins.audit.findings import DECISIVE, ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST, Findings, findings_of
 from edit_eval.plugins.audit.measure import ShownEdit, Trial, share
 from edit_eval.plugins.audit.order import PAIRS, ahead
 from edit_eval.plugins.scenes.in_worker.ladder import BRIEF, BRIEFLY, EXAMINED, VIEWS

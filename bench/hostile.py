@@ -586,13 +586,7 @@ def accused(judge: Simulated) -> Callable[[Chance], bool]:
 
 BLIND = "An honest judge is said to prefer a flaw in some category, or not to mind it"
 ROWS += [
-    Row(
-        BLIND,
-        f"truly at {order}, {grades} grades",
-        "≤ .05",
-        wrong,
-        0.1,
-    )
+    Row(BLIND, f"truly at {order}, {grades} grades", "≤ .05", wrong, 0.1)
     for order, error in ((".95", GOOD), (".90", AT_90))
     for grades in (21, 11, 6)
     for wrong in [accused(Simulated(error=error, step=1 / (grades - 1)))]

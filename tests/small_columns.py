@@ -12,11 +12,7 @@ from edit_eval.records import Scale
 from edit_eval.statistics.columns import ScoreColumn
 
 TEN = Scale(lowest=0, highest=10)
-IDENTITY = {
-    "judge": {"name": "qwen3_vl", "params": {"dtype": "bfloat16"}},
-    "answer": "score",
-    "language": "en",
-}
+IDENTITY = {"judge": {"name": "qwen3_vl", "params": {"dtype": "bfloat16"}}, "answer": "score", "language": "en"}
 
 
 def column(

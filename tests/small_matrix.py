@@ -124,10 +124,7 @@ def comparing_judge(name: str = "arena", **parameters: Any) -> AskedJudge:
 @cache
 def _rubric(retries: int, answer: str) -> tuple[ProtocolSection, Mapping[str, Any], Protocol]:
     section = ProtocolSection(
-        type="rubric",
-        class_path="edit_eval.protocols.rubric:Rubric",
-        parameters={"answer": answer},
-        retries=retries,
+        type="rubric", class_path="edit_eval.protocols.rubric:Rubric", parameters={"answer": answer}, retries=retries
     )
     made, texts = make_protocol(section, Path())
     return section, texts, made

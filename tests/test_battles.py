@@ -13,6 +13,7 @@ from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.worth import rater
+from edit_eval.plugins.push.card import card
 from edit_eval.preparation import plan as plan_of
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.scores import FRAMES
@@ -65,6 +66,13 @@ def test_the_report_has_strengths_and_who_won_against_whom(made: Run) -> None:
         rows = [line for line in written.splitlines() if line.startswith("| careful |")]
         assert len(rows) == 1, "won against lost"
         assert len([line for line in written.splitlines() if line.startswith("| 1 | careful |")]) == 1, "strengths"
+
+
+def test_a_card_has_strengths(made: Run) -> None:
+    text = card("me/run", made.results, made.summary, licence="", images=False, sources=False)
+    assert text.count("| careful |") >= 1
+    assert "|  |" not in text
+    assert "compared by colour" in text
 
 
 def test_other_names_in_another_order_ask_nothing_anew(made: Run, tmp_path: Path) -> None:

@@ -374,7 +374,7 @@ def test_a_named_folder_is_told_what_reuse_would_save_before_it_starts(
     first = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", "1")
     assert first.code == 0, first.err
     (earlier,) = Path("runs").iterdir()
-    said = f"{earlier} already has 3 of these edits"
+    said = f"{earlier} already has 3 of these edits and 3 answers; "
     plain = ("--progress", "plain", "--limit", "1")
     again = command("run", finished.config, "--run-dir", "new", *plain)
     assert said in again.err.partition("loaded: ")[0]

@@ -179,54 +179,6 @@ def test_two_runs_of_one_name_give_the_same_numbers_as_one_run(whole: Run, apart
     assert (pair.detectable or 0) < (within.detectable or 0), "one test instead of three"
 
 
-def test_a_run_against_itself_is_a_tie(apart: tuple[Run, Run], folder: Path) -> None:
-    again = run(folder, "again", "50_steps")
-    for other in (again, apart[0]):
-        comparison = compared(apart[0], other)
-        (pair,) = comparison.pairs
-        assert (pair.p, pair.p_adjusted, pair.better, pair.difference) == (None, None, None, 0.0)
-        assert [column.rank for column in comparison.columns] == [1, 1]
-        assert pair.a != pair.b
-        assert len(gate_lines(comparison.gate)) == comparison.gate.passed == 1
-        assert any("compared with itself" in note for note in comparison.notes) == (other is apart[0])
-
-
-def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, Run], folder: Path) -> None:
-    part = run(folder, "part", "15_steps", benchmark={"limit": 5})
-    comparison = compared(apart[0], part)
-    assert (comparison.pairs[0].total, comparison.pairs[0].n) == (15, 14)
-    assert comparison.notes == (
-        "not the same samples (night 72, part 15): each pair is compared on the samples that both have",
-        "judge judge: not audited",
-    )
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        (
-            {"judges": {"judge": {"type": "testing", "params": {"device_ids": "cpu:1"}}}},
-            r"differ in judge\.parameters\.",
-        ),
-        ({"evaluation": {"answer": "score"}}, "differ in protocol.answer: 'reason_then_score' and 'score'$"),
-        ({"benchmark": {"language": "zh"}}, "differ in protocol.language: 'en' and 'zh'$"),
-        ({"prompts": {"物理": {"system_prompt": "Rate it."}}}, "the question `score` of 1 of 3 common samples"),
-        (
-            {"benchmark": {"fields": {"instruction": "original_description_en"}}},
-            "the instruction of 3 of 3 common samp",
-        ),
-    ],
-)
-def test_runs_that_cannot_be_compared_say_what_differs(
-    apart: tuple[Run, Run], folder: Path, tmp_path: Path, changed: dict[str, Any], message: str
-) -> None:
-    changed = {**changed, "benchmark": {"limit": 1, **changed.get("benchmark", {})}}
-    other = evaluate(settings(folder, ("distilled",), **changed), run_dir=tmp_path / "other", report=False)
-    with pytest.raises(ConfigurationError, match=message) as refused:
-        compared(apart[0], other)
-    assert str(refused.value).startswith("night and other cannot be compared")
-
-
 def test_another_picture_under_the_same_id_is_refused(apart: tuple[Run, Run], tmp_path: Path) -> None:
     write_benchmark(tmp_path, COUNT)  # each sample with a picture of its own
     other = run(tmp_path, "other", "distilled", benchmark={"limit": 1})
@@ -246,21 +198,6 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
 
 
 # -- judges and people --
-
-
-@pytest.mark.check
-def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_three: Run) -> None:
-    [agreement] = as_written(judged_by_three.summary.analyses["agreement"])
-    assert list(agreement["judges"]) == ["strict", "judge", "kind"]
-    for card in agreement["judges"].values():
-        assert card["asked"] == 2 * COUNT * 2
-        assert card["by_status"]["unparseable"]["count"] == 2
-        assert card["retest"]["sd"] == 0.0, "the testing judge repeats itself"
-    assert 0.2 < agreement["between_judges"]["alpha"] < 1.0
-    comparison = compared(judged_by_three)
-    assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
-        (judge, "50_steps", "15_steps") for judge in ("strict", "judge", "kind")
-    ]
 
 
 def test_of_several_judges_those_that_all_runs_have_are_compared(judged_by_three: Run, whole: Run) -> None:
@@ -373,22 +310,6 @@ def test_the_verb_agreement(whole: Run, tmp_path: Path, command: Command) -> Non
     refused = command("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
     assert refused.code == 2
     assert "nowhere.csv: cannot be read" in refused.err
-
-
-@pytest.mark.check
-def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, command: Command) -> None:
-    three = {"strict": judge(0.6), "kind": judge(0.4), "third": judge(0.5)}
-    asked = {"judges": three, "evaluation": {"answer": "score"}}
-    chinese = run(folder, "zh", "50_steps", "distilled", benchmark={"language": "zh", "limit": 1}, **asked)
-    compared_in_it = command("compare", chinese.path, "--full").out
-    assert compared_in_it.startswith("没有结论：")
-    assert "B 与 A 不同  steps" in compared_in_it
-    agreement = command("agreement", chinese.path).out.strip()
-    assert agreement.startswith("评审模型\n")
-    assert agreement in command("report", chinese.path, "--full").out, "and where they are part of the results"
-    refused = command("compare", whole.path, chinese.path).err.splitlines()
-    assert refused[0].endswith("they differ in protocol.answer: 'reason_then_score' and 'score' (and 1 more)")
-    assert refused[1:] == ["  protocol.language: 'en' and 'zh'"], "a line for each difference"
 
 
 # -- the documentation --

@@ -23,7 +23,6 @@ from judge_server import JudgeServer
 from photographs import draw, opinion
 
 REPOSITORY = Path(__file__).parents[1]
-SOURCE = REPOSITORY / "src" / "edit_eval"
 NAME = f"edit_eval-{edit_eval.__version__}"
 WHEEL = REPOSITORY / "dist" / f"{NAME}-py3-none-any.whl"
 ARCHIVE = REPOSITORY / "dist" / f"{NAME}.tar.gz"

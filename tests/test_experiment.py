@@ -128,6 +128,17 @@ def test_a_bad_sample_is_named_before_the_edit_that_it_lacks(tmp_path: Path) -> 
             experiment.Experiment.of(loaded, experiment.load_samples(loaded))
 
 
+def test_edits_of_which_none_is_any_samples_are_refused(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 1)
+    (tmp_path / "edits").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "edits" / "grid.png")
+    settings = configuration(tmp_path)
+    settings["diffusion_model"] = {"type": "image_folder", "params": {"folder": str(tmp_path / "edits")}}
+    loaded = load_configuration(settings)
+    with pytest.raises(ConfigurationError, match=r"^image_folder: no edit of sample .* in .*; it has grid\.png$"):
+        experiment.Experiment.of(loaded, experiment.load_samples(loaded))
+
+
 def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 1)
     settings = configuration(tmp_path)

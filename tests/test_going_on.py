@@ -407,14 +407,6 @@ def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(her
     assert made.reached
 
 
-def test_a_benchmark_of_bad_samples_only_is_refused(here: Path) -> None:
-    items = json.loads((here / "benchmark.json").read_text())
-    (here / "benchmark.json").write_text(json.dumps([{**item, "src_img_b64": "?"} for item in items]))
-    with pytest.raises(BenchmarkError, match=r"no sample can be used, .* nothing to edit\. The first: src_img"):
-        start(overrides=["benchmark.on_bad_sample=skip"])
-    assert not Path("runs").exists()
-
-
 def test_skipped_samples_count_against_the_coverage(here: Path) -> None:
     items = json.loads((here / "benchmark.json").read_text())
     items[4]["src_img_b64"] = "?"

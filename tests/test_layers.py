@@ -38,9 +38,7 @@ VAGUE = {
 }
 LONGEST = 800
 DOCS = SOURCE.parents[1] / "docs"
-TWICE = {
-    "plugins records.py": {"Edit"},
-}
+TWICE = {"plugins records.py": {"Edit"}}
 """The only classes with a name of another one's, by their rooms: what is done to a drawn scene."""
 
 

@@ -258,8 +258,7 @@ class TestAnyModeBecomesRgb:
         assert as_rgb(image).tobytes()[::3] == bytes([0, 99, 255])
 
     @pytest.mark.parametrize(
-        ("values", "expected"),
-        [([0.0, 0.5, 1.0], [0, 128, 255]), ([-3.0, 99.6, 300.0], [0, 100, 255])],
+        ("values", "expected"), [([0.0, 0.5, 1.0], [0, 128, 255]), ([-3.0, 99.6, 300.0], [0, 100, 255])]
     )
     def test_floats(self, tmp_path: Path, values: list[float], expected: list[int]) -> None:
         image = Image.new("F", (3, 1))
@@ -557,9 +556,6 @@ class TestSlugs:
 
 
 # HEIC, the format of phones, by an extra.
-
-
-GREY = Image.linear_gradient("L").resize((96, 64)).convert("RGB")
 
 
 class TestHeic:

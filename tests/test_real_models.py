@@ -19,10 +19,7 @@ ROOT = Path(__file__).parents[1]
 JUDGE = ROOT / ".venv" / "environments" / "judge" / "bin" / "python"
 REAL = ROOT.parent / "shared" / "data" / "five_dimensions_mini"
 
-pytestmark = [
-    pytest.mark.real_models,
-    pytest.mark.skipif(not REAL.exists(), reason="needs the five real items"),
-]
+pytestmark = [pytest.mark.real_models, pytest.mark.skipif(not REAL.exists(), reason="needs the five real items")]
 
 BASE_SYSTEM = """
 benchmark:

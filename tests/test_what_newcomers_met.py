@@ -124,10 +124,7 @@ def test_the_advice_for_want_of_memory_names_settings_that_there_are(tmp_path: P
     [
         (["run", "x.yaml", "--resume"], "no such option: --resume; leave it out: rerun the same command to"),
         (["--config", "x.yaml"], "no such option: --config; leave it out: `edit-eval run CONFIG`"),
-        (
-            ["run", "x.yaml", "--dry-run"],
-            "no such option: --dry-run; `edit-eval doctor CONFIG` checks whether it",
-        ),
+        (["run", "x.yaml", "--dry-run"], "no such option: --dry-run; `edit-eval doctor CONFIG` checks whether it"),
         (
             ["run", "x.yaml", "--categories", "A", "B"],
             "got unexpected extra argument(s) (B); separate the items of a list with commas: `--categories A,B`",

@@ -213,8 +213,7 @@ _BUILDERS: dict[str, Callable[[Path], None]] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line: a folder, and the names of models (all of them by default)."""
     parser = argparse.ArgumentParser(
-        prog="python tests/tiny_models.py",
-        description="Build the real model classes with tiny weights, offline.",
+        prog="python tests/tiny_models.py", description="Build the real model classes with tiny weights, offline."
     )
     parser.add_argument("folder", type=Path, help="where the models' folders are made")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(_BUILDERS)}; default: all")

@@ -10,13 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tiny_models import (
-    _qwen2_5_vl,
-    _qwen3_vl,
-    _reproducible,
-    _save_video_settings,
-    _text_settings,
-)
+from tiny_models import _qwen2_5_vl, _qwen3_vl, _reproducible, _save_video_settings, _text_settings
 from tiny_parts import (
     chatting_tokenizer,
     clip_text,

@@ -54,11 +54,7 @@ IMPORTED = {
 }
 DEAR = ("edit_eval.plugins.serve", "edit_eval.plugins.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
-MODULES = {
-    "edit_eval": "command",
-    "edit_eval.verbs.drawing": "command",
-    "edit_eval.plugins.serve.opening": "worker",
-}
+MODULES = {"edit_eval": "command", "edit_eval.verbs.drawing": "command", "edit_eval.plugins.serve.opening": "worker"}
 """What is started by its name, and by which of the two."""
 BESIDE = {"process": 6, "probe": 5}
 """What is started beside a model, a worker or what looks at its environment, and of how many words that is."""

@@ -133,12 +133,7 @@ def _try(transformer: Any) -> None:
     time = torch.cat([numbers(1)[0], numbers(1)[0].flip(1)]) if layer.zero_cond_t else numbers(1)[0]
     half = TOKENS // 4
     rotary = transformer.pos_embed([[(1, 4, half), (1, 4, half)]], max_txt_seq_len=TOKENS, device=weight.device)
-    same = {
-        "encoder_hidden_states_mask": None,
-        "temb": time,
-        "image_rotary_emb": rotary,
-        "modulate_index": index,
-    }
+    same = {"encoder_hidden_states_mask": None, "temb": time, "image_rotary_emb": rotary, "modulate_index": index}
     with torch.no_grad():
         _, stock = layer(hidden_states=pictures, encoder_hidden_states=text, **same)
         ours = _noise(layer, noise=pictures[:, :TOKENS], rest=pictures[:, TOKENS:], text=text, **same)

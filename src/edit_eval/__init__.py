@@ -39,18 +39,7 @@ if TYPE_CHECKING:
     from edit_eval.execution.spectator import Spectator
     from edit_eval.judges.contract import Judge, JudgeRequest
     from edit_eval.protocols.contract import Missing, Protocol, Question, Score, View
-    from edit_eval.records import (
-        Edit,
-        Judgement,
-        Picture,
-        Reading,
-        Reply,
-        Results,
-        Sample,
-        Scale,
-        Scoring,
-        Status,
-    )
+    from edit_eval.records import Edit, Judgement, Picture, Reading, Reply, Results, Sample, Scale, Scoring, Status
     from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
     from edit_eval.run import Run, analyse, compare, evaluate

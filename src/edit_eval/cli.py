@@ -127,8 +127,7 @@ def run(
         bool, typer.Option("--verify", help="First check every source image and edit against the records.")
     ] = False,
     strict_environment: Annotated[
-        bool,
-        typer.Option("--strict-environment", help="Stop if libraries or GPUs have changed, or workers differ."),
+        bool, typer.Option("--strict-environment", help="Stop if libraries or GPUs have changed, or workers differ.")
     ] = False,
     progress: Annotated[
         str | None,
@@ -167,9 +166,7 @@ def run(
 
 @verb(evaluating, short_help="Check whether a configuration would run here.")
 def doctor(
-    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
-    *,
-    options: Options,
+    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None, *, options: Options
 ) -> None:
     """Check this machine, and whether a configuration would run on it. Exit with 3 if it would not."""
     from edit_eval.preparation import examine

@@ -105,6 +105,8 @@ class Experiment:
     """Why such a model has no edit of a sample."""
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where these edits are at this start, by their SHA-256."""
+    there: Mapping[str, Finished] = field(default_factory=dict, compare=False)
+    """What such a model's class has found at this start."""
 
     @classmethod
     def of(cls, configuration: Configuration, data: Data) -> Experiment:
@@ -132,6 +134,10 @@ class Experiment:
         ids = [sample.id for sample in samples]
         asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
         there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "finished", asked)
+        for name, edits in there.items():
+            if edits.lacking and not edits.files:
+                why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
+                raise ConfigurationError(Text("{}: {}{}", name, why, has))
         finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
         models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
         columns, _ = columns_of(models, configuration.columns.values())
@@ -160,12 +166,14 @@ class Experiment:
             more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
             notes=(
-                *(*data.notes, *families, *filter(None, map(_lacking_note, there, there.values()))),
+                *(*data.notes, *families),
+                *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
                 *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
             ),
             finished=finished,
             lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
             files={digest: path for edits in there.values() for path, digest in edits.files.values()},
+            there=there,
         ).refusing_too_much()
         if evaluation.controls == "auto":
             made = made.with_as_many_controls_as_show_it()
@@ -672,15 +680,6 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
     lines, sources = (getattr(benchmark, name, {}) for name in ("lines", "source_names"))
     return Data(tuple(map(tidied, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
-
-
-def _lacking_note(name: str, edits: Finished) -> str:
-    """Returns a line on samples without a finished edit, and on edits without a sample; empty if there are none."""
-    reasons = list(edits.lacking.values())
-    left = Text("; of no sample: {}", [*edits.left[:3], *["..."] * (len(edits.left) > 3)]) if edits.left else ""
-    if reasons:
-        return Text("{}: {} without an edit: {}{}", name, counted(len(reasons), "sample"), reasons[0], left)
-    return Text("{}: every sample has an edit{}", name, left) if left else ""
 
 
 def verify_sources(configuration: Configuration) -> str:

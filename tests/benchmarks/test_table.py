@@ -201,10 +201,7 @@ class TestColumns:
         (sample,) = folder.samples(rows, fields={"source": "x", "instruction": "y", "category": ""})
         assert (sample.instruction, sample.category, sample.fault) == ("Add a hat.", "", "")
         for fields, said in (
-            (
-                {},
-                r"no column for the instruction; it has x, y, type; .*: `--set benchmark.fields.instruction=NAME`",
-            ),
+            ({}, r"no column for the instruction; it has x, y, type; .*: `--set benchmark.fields.instruction=NAME`"),
             ({"instruction": "y"}, "has no column for the source"),
             (
                 {"instruction": "z"},
@@ -279,6 +276,10 @@ class TestFaults:
         good, bad = folder.faults(ROWS[0], ROWS[1] | changes)
         assert good == ""
         assert fault in bad
+
+    def test_pictures_in_a_folder_below_are_named(self, folder: Folder) -> None:
+        (below,) = folder.faults(ROWS[0] | {"image": "0.png"})
+        assert below.endswith("; there is one in pics: `pictures_path` names the right folder")
 
     def test_with_row_and_id(self, folder: Folder) -> None:
         samples = folder.samples([ROWS[0], ROWS[1] | {"id": "a"}, ROWS[2] | {"prompt": ""}])

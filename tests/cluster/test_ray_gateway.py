@@ -18,14 +18,7 @@ import ray
 
 from edit_eval.plugins.ray import gateway as ray_gateway
 from edit_eval.plugins.ray.agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
-from edit_eval.plugins.ray.gateway import (
-    RETURNS,
-    SILENT_SECONDS,
-    STEADY_SECONDS,
-    TICK_SECONDS,
-    Gateway,
-    Peer,
-)
+from edit_eval.plugins.ray.gateway import RETURNS, SILENT_SECONDS, STEADY_SECONDS, TICK_SECONDS, Gateway, Peer
 from edit_eval.workers.messages import MessageStream
 
 pytestmark = pytest.mark.cluster

@@ -16,16 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from combinations import planted
-from combinations.drawing import (
-    CAPPED,
-    PRICE,
-    Draw,
-    configuration,
-    judges,
-    legal,
-    paid_requests,
-    written,
-)
+from combinations.drawing import CAPPED, PRICE, Draw, configuration, judges, legal, paid_requests, written
 from combinations.in_place import Ended, command, interrupted, killed, without_processes
 from combinations.oracle import Expected
 

@@ -181,9 +181,7 @@ REFUSALS = (
         "`extended` takes 4 edit models or more",
     ),
     Refusal(
-        {"rounds": 2, "scorer": 0, "models": 1},
-        "a critic would report on what it said itself",
-        "add another judge",
+        {"rounds": 2, "scorer": 0, "models": 1}, "a critic would report on what it said itself", "add another judge"
     ),
     Refusal(
         {"rewrite": 1, "scorer": 0, "models": 1}, "who rewrites has no score, and nobody else is there", "no judge"

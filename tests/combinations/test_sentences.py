@@ -161,16 +161,7 @@ def is_the_same(line: Text) -> bool:
     chinese, english = said(line, "zh"), str(line)
     numbers = r"(?<![\d.])-?\d+(?:\.\d+)?(?!\d|\.\d)"
     names = rf"\b(?:{'|'.join(MODELS)}|judge-\d|s\d{{4}})\b"
-    known = {
-        "edit-eval",
-        "run",
-        "retry",
-        "unparseable",
-        "edit_failed",
-        "audit",
-        "view",
-        "evaluation.controls",
-    }
+    known = {"edit-eval", "run", "retry", "unparseable", "edit_failed", "audit", "view", "evaluation.controls"}
     left = re.sub(names, "", chinese)
     others = set(re.findall(r"[a-z][\w.-]+", left)) - known
     firsts = [re.search("|".join(MODELS), text) for text in (english, chinese)]

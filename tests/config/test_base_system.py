@@ -183,8 +183,8 @@ def test_a_type_that_is_mistyped_is_to_blame_and_not_the_class_beside_it(here: P
     with pytest.raises(ConfigurationError) as caught:
         load(raw)
     assert str(caught.value) == (
-        "old.yaml: diffusion_model.type: `multi_gpu_qwen_image_edt` is not an edit model; write "
-        "`multi_gpu_qwen_image_edit`, or leave it out for `qwen_image_edit`, which replaces the class beside it"
+        "old.yaml: diffusion_model.type: `multi_gpu_qwen_image_edt` is not an edit model; did you mean "
+        "`qwen_image_edit`? `edit-eval list` shows all"
     )
 
 

@@ -54,8 +54,7 @@ def test_the_list_imports_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "path"),
-    [("a.b:C", "a.b:C"), ("a.b.C", "a.b:C"), ("a:B.C", "a:B.C"), (" a:B ", "a:B")],
+    ("written", "path"), [("a.b:C", "a.b:C"), ("a.b.C", "a.b:C"), ("a:B.C", "a:B.C"), (" a:B ", "a:B")]
 )
 def test_class_paths(written: str, path: str) -> None:
     assert normalise_class_path(written) == path

@@ -32,7 +32,7 @@ def test_several_faults_are_one_line_and_a_note_each(folder: Path) -> None:
     (folder / "bad.yaml").write_text(
         "benchmark: {class_path: own_models.Pairs, data_path: pairs.json, limit: many}\n"
         "diffusion_model: {class_path: 'own_models:Editor', params: {num_inference_steps: x, dtype: y}}\n"
-        "judges: {}\n"
+        "judges:\n"
     )
     with pytest.raises(ConfigurationError) as caught:
         load_configuration("bad.yaml")
@@ -43,7 +43,7 @@ def test_several_faults_are_one_line_and_a_note_each(folder: Path) -> None:
     assert caught.value.__notes__ == [
         "bad.yaml: diffusion_model.params.num_inference_steps: must be a whole number, not 'x'",
         "bad.yaml: diffusion_model.params.dtype: must be `bfloat16` or `float16`, not 'y'",
-        "bad.yaml: judges: no judge; give `reward_model` or `judges`",
+        "bad.yaml: judges: no judge; give `reward_model` or `judges` (`judges: {}`: people look and vote)",
     ]
     assert caught.value.exit_code == 2
 

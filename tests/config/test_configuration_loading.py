@@ -242,11 +242,7 @@ def test_what_is_recorded_has_absolute_paths_of_the_benchmark(load: Callable[...
     assert plain["import_from"] == str(folder)
     params = plain["edit_models"]["Editor"]["params"]
     assert params["model_name"] == "weights/mine", "what is part of a key stays as it is"
-    raw = {
-        "benchmark": {"type": "scenes"},
-        "diffusion_model": {"type": "testing"},
-        "reward_model": {"type": "testing"},
-    }
+    raw = {"benchmark": {"type": "scenes"}, "diffusion_model": {"type": "testing"}, "reward_model": {"type": "testing"}}
     assert "import_from" not in load_configuration(raw).as_plain()
 
 

@@ -251,21 +251,6 @@ def test_a_tracker_needs_neither_a_title_nor_a_package(
     assert "plain: OSError: it is full; the run goes on without it" in ears.notes
 
 
-def test_an_analysis_that_no_report_shows_says_which_line_it_lacks(place: Path) -> None:
-    text = (
-        "from edit_eval import Analysis\n"
-        "class Typed(Analysis):\n    'Is asked for.'\n"
-        "class Shown(Typed):\n    def wanted(self, records): return [{}]\n"
-    )
-    points = "\n".join(f"analysis.{name} = of_both:{of}" for name, of in (("typed", "Typed"), ("shown", "Shown")))
-    named_by(place, "of-both", points, of_both=text)
-    (shown,) = describe("shown")
-    assert '`"section.shown" = "of_both:Shown"`' in shown.unreported
-    assert describe("typed")[0].unreported == "", "reports would have nothing to ask it"
-    named_by(place, "of-a-section", "section.shown = of_both:Shown")
-    assert [described.unreported for described in describe("shown") if described.kind == "analysis"] == [""]
-
-
 def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> None:
     text = (
         "from edit_eval import Analysis\n"

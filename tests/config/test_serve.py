@@ -35,11 +35,7 @@ def key_of(folder: Path, **params: Any) -> tuple[str, dict[str, Any]]:
         ("judge", {"args": []}, r"\.engine: missing"),
         ("judge", {"engine": "vllm", "arg": []}, r"\.arg: unknown key"),
         ("judge", {"engine": "vllm", "args": ["--port=3"]}, ": args: --port is set by edit-eval; leave it out"),
-        (
-            "judge",
-            {"engine": "sglang", "args": ["--served_model_name", "x"]},
-            ": args: --served-model-name is set",
-        ),
+        ("judge", {"engine": "sglang", "args": ["--served_model_name", "x"]}, ": args: --served-model-name is set"),
         ("judge", {"engine": "vllm", "memory": 1.5}, ": memory: 1.5 is not a share of a GPU's memory"),
         ("judge", {"engine": "vllm", "command": ["x"]}, ": command: is for the engine `command`, not vllm"),
         ("judge", {"engine": "command"}, ": command: say which, as a list"),

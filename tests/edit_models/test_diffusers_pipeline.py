@@ -29,12 +29,7 @@ class _Asked(Exception):
     ],
 )
 def test_weights_go_straight_to_where_they_compute(
-    part: str,
-    devices: list[str],
-    offload: str,
-    device_map: Any,
-    tiny_models: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    part: str, devices: list[str], offload: str, device_map: Any, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import diffusers
     import torch

@@ -21,18 +21,7 @@ from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError, Refused, RequestError
 from edit_eval.pictures import SEVERAL, UNREPEATABLE, check_edit
 from edit_eval.workers.model_class import key_parameters
-from image_server import (
-    AskedEdit,
-    ImageServer,
-    Reply,
-    at,
-    black,
-    drawn,
-    encoded,
-    finished,
-    picture,
-    refused,
-)
+from image_server import AskedEdit, ImageServer, Reply, at, black, drawn, encoded, finished, picture, refused
 from late_imports import needs
 
 needs("aiohttp")

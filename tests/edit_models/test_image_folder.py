@@ -108,10 +108,32 @@ def test_two_for_one_sample_and_one_for_two(tmp_path: Path) -> None:
     assert lacking(tmp_path, "x/a", "y/a").endswith(": a.png is claimed by x/a and y/a")
 
 
-def test_no_sample_has_an_edit(tmp_path: Path) -> None:
-    put(tmp_path / "cat_edited.png")
-    with pytest.raises(ConfigurationError, match=r"^folder: no edit of sample 'cat' in .*; it has cat_edited\.png"):
-        found(tmp_path, "cat")
+def test_edits_that_are_called_otherwise_are_likely_ones_until_they_are_told(tmp_path: Path) -> None:
+    for name in ("there.png", "Cat.png", "dog-1.png", "grid.png"):
+        put(tmp_path / name)
+    ids = ("there", "cat", "dog", "fish")
+    some = found(tmp_path, *ids)
+    assert some.likely == {"cat": "Cat.png", "dog": "dog-1.png"}
+    assert some.words == (
+        "1 of 4 edits; missing: cat (there is Cat.png), dog (there is dog-1.png), fish; not used: grid.png"
+    )
+    told = ImageFolder.finished(ImageFolder.Parameters(str(tmp_path), dict(some.likely)), SampleNames(ids))
+    assert {of: Path(path).name for of, (path, _) in told.files.items()} == {"there": "there.png", **some.likely}
+    assert (list(told.lacking), told.left) == (["fish"], ("grid.png",))
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"bird": "Cat.png"}, "files: there is no sample bird"),
+        ({"cat": "cat.png"}, "files: there is no picture cat.png in "),
+        ({"cat": "Cat.png", "dog": "Cat.png"}, "files: Cat.png is the edit of two samples"),
+    ],
+)
+def test_what_is_told_of_files_must_be_there(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    put(tmp_path / "Cat.png")
+    with pytest.raises(ConfigurationError, match=f"^{said}"):
+        ImageFolder.finished(ImageFolder.Parameters(str(tmp_path), files), SampleNames(["cat", "dog"]))
 
 
 def test_a_damaged_picture(tmp_path: Path) -> None:
@@ -191,8 +213,7 @@ def test_a_key_that_two_task_types_share_has_an_edit_for_each(tmp_path: Path) ->
     assert edit(tmp_path, "subject-replace_en_ae3b").getpixel((0, 0)) == (0, 0, 255)
     both = found(tmp_path, "subject-remove_en_ae3b", "subject-replace_en_ae3b").files
     assert len({path for path, _ in both.values()}) == 2
-    with pytest.raises(ConfigurationError, match=r"subject-remove/en/ae3b\.png and fullset/subject-replace"):
-        found(tmp_path, "ae3b")
+    assert "subject-remove/en/ae3b.png and fullset/subject-replace" in found(tmp_path, "ae3b").lacking["ae3b"]
 
 
 def test_beside_others_a_picture_in_a_folder_below_has_its_whole_path_for_a_name(tmp_path: Path) -> None:

@@ -18,15 +18,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.endpoints.transport import (
-    LONGEST,
-    Posting,
-    Unacceptable,
-    Unreached,
-    below,
-    needs_no_proxy,
-    proxy_to,
-)
+from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, below, needs_no_proxy, proxy_to
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from endpoints.own_loop import run_apart

@@ -311,10 +311,7 @@ REPORTED = [
     ("partial", Ended.FAILED, "a word of nobody's"),
 ]
 """Endings as gateways write them."""
-WORDS = [
-    *((word, row.meaning, row.source) for row in ENDINGS for word in row.words.split()),
-    *REPORTED,
-]
+WORDS = [*((word, row.meaning, row.source) for row in ENDINGS for word in row.words.split()), *REPORTED]
 
 
 def png(size: tuple[int, int] = (96, 64)) -> str:

@@ -105,12 +105,7 @@ class TestPlacement:
         ],
     )
     def test_what_is_not_certain_swaps(
-        self,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        edit: dict[str, Any],
-        judge: dict[str, Any],
-        reason: str,
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: dict[str, Any], judge: dict[str, Any], reason: str
     ) -> None:
         install(monkeypatch, gpu(0, 1000, 1000))
         placement = chosen(settings(tmp_path, edit, judge)).placement
@@ -292,8 +287,7 @@ def test_a_gpu_that_would_be_dropped_leaves_the_plan_in_doubt(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("host", "memory"),
-    [(1024, "enough"), (352, "enough"), (350, "too little"), (100, "too little"), (None, "unknown")],
+    ("host", "memory"), [(1024, "enough"), (352, "enough"), (350, "too little"), (100, "too little"), (None, "unknown")]
 )
 def test_workers_on_the_cpu_need_the_host_s_memory(
     host: int | None, memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -38,10 +38,7 @@ def test_each_replica_has_what_a_driver_must_know(tmp_path: Path) -> None:
     first = layout.specifications["edit:testing", ("cuda:0", "cuda:1")]
     assert first.name == "edit-testing-cuda0+cuda1"
     assert (first.model, first.devices) == ("edit:testing", ("cuda:0", "cuda:1"))
-    assert layout.places == {
-        "edit:testing": ("cuda:0", "cuda:1", "cuda:2", "cuda:3"),
-        "judge:testing": ("cuda:3",),
-    }
+    assert layout.places == {"edit:testing": ("cuda:0", "cuda:1", "cuda:2", "cuda:3"), "judge:testing": ("cuda:3",)}
 
 
 def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path: Path) -> None:

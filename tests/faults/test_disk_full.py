@@ -74,11 +74,7 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
 
 
 @pytest.mark.parametrize(
-    "part",
-    [
-        *(0.0, 0.15, 0.4, 0.9),
-        *(pytest.param(n / 40, marks=pytest.mark.chaos) for n in range(40)),
-    ],
+    "part", [*(0.0, 0.15, 0.4, 0.9), *(pytest.param(n / 40, marks=pytest.mark.chaos) for n in range(40))]
 )
 def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
     tmp_path: Path, clean: Run, small_disk: Callable[[int], Path], part: float
@@ -157,8 +153,7 @@ def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, what: str) 
 
 
 @pytest.mark.parametrize(
-    ("call", "number"),
-    [("append", errno.ENOSPC), ("append", errno.EROFS), ("sync", errno.EIO), ("sync", errno.EDQUOT)],
+    ("call", "number"), [("append", errno.ENOSPC), ("append", errno.EROFS), ("sync", errno.EIO), ("sync", errno.EDQUOT)]
 )
 def test_whatever_the_disk_says_it_is_one_line(
     tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch, call: str, number: int

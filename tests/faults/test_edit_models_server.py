@@ -19,18 +19,7 @@ from edit_eval.errors import Stopped
 from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import Ears, lines, settings
-from image_server import (
-    AskedEdit,
-    ImageServer,
-    Reply,
-    at,
-    black,
-    drawn,
-    encoded,
-    finished,
-    picture,
-    refused,
-)
+from image_server import AskedEdit, ImageServer, Reply, at, black, drawn, encoded, finished, picture, refused
 from late_imports import needs
 from small_benchmark import sample_id, write_benchmark
 

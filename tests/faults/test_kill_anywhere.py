@@ -174,12 +174,7 @@ def cut_short(folder: Path, draw: random.Random, but: set[str]) -> None:
 
 
 def kill_until_it_is_done(
-    tmp_path: Path,
-    what: dict[str, Any],
-    clean: Run,
-    kills: int,
-    samples: int = SAMPLES,
-    damage: bool = False,
+    tmp_path: Path, what: dict[str, Any], clean: Run, kills: int, samples: int = SAMPLES, damage: bool = False
 ) -> None:
     """Runs are started and killed until there were so many `kills`; each comes to the end of the `clean` one."""
     draw = random.Random(kills)

@@ -21,10 +21,7 @@ from small_benchmark import numbers, write_benchmark
 
 needs("aiohttp")
 
-pytestmark = [
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc"),
-]
+pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")]
 
 SCRIPTED = str(Path(__file__).parents[1] / "endpoints" / "server_program.py")
 COUNT = 9

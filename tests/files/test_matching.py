@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.files.matching import match, names_of_path, near
+from edit_eval.files.matching import likely, match, names_of_path, near
 from edit_eval.statistics.people import named_as_here
 from edit_eval.statistics.votes import Rating
 
@@ -98,10 +98,28 @@ def test_two_that_claim_one_are_named() -> None:
         ("Cat", ["dog.png", "cat.png"], "cat.png"),
         ("a", ["zzz"], ""),
         ("hous", ["house"], "house"),
+        ("IMG_183212", ["x/img_183212.jpg"], "x/img_183212.jpg"),
+        ("IMG_183412", ["IMG_183412-1.jpg"], "IMG_183412-1.jpg"),
+        ("IMG_183812", ["IMG_183412.jpg"], ""),  # another number is another picture
+        ("00001", ["kontext_1_edited.png"], "kontext_1_edited.png"),
+        ("cat", ["cat_a.png", "cat_b.png"], ""),  # which of them, nobody can know
+        ("猫", ["猫_改.png"], "猫_改.png"),
     ],
 )
 def test_what_may_be_meant(name: str, there: list[str], meant: str) -> None:
     assert near(name, there) == meant
+
+
+@given(PATHS, PATHS, st.randoms(use_true_random=False))
+def test_no_two_mean_the_same_and_nothing_is_meant_by_order_alone(
+    ours: list[str], theirs: list[str], pick: random.Random
+) -> None:
+    meant = likely(ours, theirs)
+    assert len(set(meant.values())) == len(meant)
+    assert meant.items() <= {(mine, its) for mine in ours for its in theirs}
+    bare = {name: name.lower() for name in ours if "/" not in name and "." not in name}
+    alone = likely(pick.sample([*bare], len(bare)), (f"{name}.PNG" for name in bare.values()))
+    assert alone == {name: f"{low}.PNG" for name, low in bare.items()}
 
 
 NAMES = st.lists(st.sampled_from(["cat", "Cat", "c\u00e1t", "007", "7", "x/cat"]), unique=True, max_size=6)

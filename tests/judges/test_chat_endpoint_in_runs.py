@@ -11,7 +11,7 @@ import pytest
 
 from documents import plain
 from edit_eval import Run, evaluate
-from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.status import status_document
 from edit_eval.statistics.timing import tokens
 from judge_server import Asked, JudgeServer, Reply
@@ -57,32 +57,6 @@ def test_in_a_run_each_edit_gets_its_own_answer_several_at_a_time(tmp_path: Path
     assert (counted.judgements, counted.read, counted.written) == (9, 11 * 1000, 11 * 5)
     assert counted.cost == pytest.approx(11 * (1000 * 2 + 5 * 10) / 1e6)
     assert plain(status_document(made.results))["tokens"] == [asdict(counted)]
-
-
-def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path: Path) -> None:
-    answered = threading.Event()
-
-    with JudgeServer() as server:
-
-        def rate(asked: Asked) -> Reply:
-            if len(server.judged) > 4:
-                answered.set()
-                server.canary = Reply.error(503, "the engine has died")
-                return Reply.error(503, "the engine has died")
-            return Reply()
-
-        server.answer = rate
-        write_benchmark(tmp_path, 9)
-        settings = configuration(tmp_path, execution={"pilot": False})
-        params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "concurrency": 2}
-        params |= {"retries": 0, "deadline": 2.0}
-        settings["reward_model"] = {"type": "chat_endpoint", "params": params}
-        with pytest.raises(Stopped, match="the engine has died"):
-            evaluate(settings, run_dir=tmp_path / "run", report=False)
-        assert answered.is_set()
-        server.answer = server.canary = "Score: 5.000"
-        made = evaluate(settings, run_dir=tmp_path / "run", report=False)
-    assert made.summary.coverage.by_status == {"ok": 9}
 
 
 WAITING = """

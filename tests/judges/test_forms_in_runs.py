@@ -21,20 +21,10 @@ from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.status import print_sample
-from edit_eval.rubrics.loading import RUBRICS, load_rubrics
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
 from small_benchmark import configuration, sample_id
 
-V2 = RUBRICS[1]
-SCENES: dict[str, dict[str, Any]] = {
-    "written": {},
-    "numbers": {"answer": "json"},
-    "letters": {"answer": "labels", "rubric": V2},
-    "likely": {"answer": "probabilities"},
-    "each": {"answer": "probabilities", "rubric": V2, "asked": "one_by_one"},
-    "graded": {"answer": "json", "rubric": V2},
-}
 VARYING = '''
 from edit_eval.records import Reply
 
@@ -63,22 +53,6 @@ class Divided(Varying):
 
 
 @pytest.fixture(scope="module")
-def scenes(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("scenes")
-    written = {
-        "benchmark": {"type": "scenes", "count": 5, "size": 256, "cache_dir": str(folder / "cache")},
-        "edit_models": {"editor": {"type": "scene_editor", "params": {"device_ids": "cpu:1"}}},
-        "judges": {
-            name: {"type": "scene_judge", "params": {"device_ids": "cpu:1"}, "protocol": asked}
-            for name, asked in SCENES.items()
-        },
-        "evaluation": {"controls": 0, "readings": 2},
-        "execution": {"pilot": False, "progress": "none"},
-    }
-    return evaluate(written, run_dir=folder / "run", report=False, spectator=Ears())
-
-
-@pytest.fixture(scope="module")
 def varied(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("varied")
     (folder / "own.py").write_text(VARYING, "utf-8")
@@ -95,45 +69,6 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "unsure": {"type": "testing", "params": {"device_ids": "cpu:1", "values": unsure}, **likely},
     }
     return evaluate(written, run_dir=folder / "run", spectator=Ears())
-
-
-class TestEveryForm:
-    @pytest.mark.check
-    def test_a_judge_that_measures_says_the_same_in_every_form(self, scenes: Run) -> None:
-        by_judge: dict[str, dict[str, Any]] = {name: {} for name in SCENES}
-        for judgement in scenes.results.judgements:
-            assert judgement.status is Status.OK, (judgement.judge, judgement.reason)
-            by_judge[judgement.judge][judgement.sample_id] = judgement
-        for sample, written in by_judge["written"].items():
-            assert by_judge["likely"][sample].score == pytest.approx(written.score, abs=0.001)
-            for name, item in (("numbers", "Change made"), ("graded", "Fulfilment")):
-                judgement = by_judge[name][sample]
-                whole = 5 + sum(value for name, value in judgement.scores.items() if name not in ("score", item))
-                assert judgement.score == pytest.approx(min(judgement.scores[item], whole))
-                assert whole == pytest.approx(written.score, abs=0.003)
-            assert by_judge["letters"][sample].score == pytest.approx(written.score, abs=2.6)
-            assert by_judge["each"][sample].score <= by_judge["each"][sample].scores["Fulfilment"] + 1e-9
-
-    @pytest.mark.check
-    def test_parts_are_in_the_summary_and_below_the_headline_in_tables(self, scenes: Run) -> None:
-        summary = plain(scenes.summary)
-        entry = next(result for result in summary["results"] if result["judge"] == "letters")
-        assert entry["headline"] == "score"
-        assert [name for name, block in entry["scores"].items() if not block["part"]] == ["score"]
-        physical = load_rubrics(None, "en", V2)["physical"].criteria
-        block = entry["scores"][physical[0]]
-        assert (block["n"], block["coverage"]["total"]) == (1, 1)
-        assert (block["scale"]["lowest"], block["scale"]["highest"]) == (-1, 1)
-        shown = io.StringIO()
-        print_summary(scenes.summary, Console(file=shown, width=80))
-        text = shown.getvalue()
-        assert max(map(len, text.splitlines())) <= 80
-        assert "Fulfilment" in text
-        assert all(name.split()[0] in text for name in physical)
-        scenes.draw()
-        report = (scenes.path / "report" / "report.md").read_text("utf-8")
-        assert "## What the scores are made of" in report
-        assert report.index(f"| {physical[0]} (from -1 to 1) | editor | letters |") > 0
 
 
 class TestReadings:
@@ -244,12 +179,7 @@ class TestBeforeTheRun:
         [
             ({"temperature": 0.0}, {}, 4, "4 equal answers (temperature: 0)"),
             ({}, {}, 4, "set its temperature above 0, or leave readings out"),
-            (
-                {},
-                {"answer": "probabilities"},
-                2,
-                "2 equal answers (probabilities are not sampled); leave readings out",
-            ),
+            ({}, {"answer": "probabilities"}, 2, "2 equal answers (probabilities are not sampled); leave readings out"),
             ({"temperature": 0.7}, {}, 4, ""),
             ({}, {}, 1, ""),
         ],

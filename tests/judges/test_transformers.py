@@ -41,10 +41,7 @@ SHOWN = ("qwen3.5",)
 """Pictures of any size, and thoughts; the others, with tiles or a text that begins with a token, in `make models`."""
 
 
-@pytest.fixture(
-    scope="module",
-    params=[name if name in SHOWN else pytest.param(name, marks=LONG) for name in FAMILIES],
-)
+@pytest.fixture(scope="module", params=[name if name in SHOWN else pytest.param(name, marks=LONG) for name in FAMILIES])
 def judge(request: pytest.FixtureRequest, tiny_judges: Path) -> TransformersJudge:
     return any_loaded(tiny_judges / request.param)
 

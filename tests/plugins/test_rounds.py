@@ -184,11 +184,7 @@ def test_rounds_are_held_against_the_first_source_and_the_round_before(tmp_path:
     for sample in run.results.samples:
         source, first, second = (
             np.asarray(Image.open(path).convert("RGB"), dtype=float) / 255
-            for path in (
-                sample.pictures["source"].path,
-                edits["retoucher", sample.id],
-                edits["retoucher@2", sample.id],
-            )
+            for path in (sample.pictures["source"].path, edits["retoucher", sample.id], edits["retoucher@2", sample.id])
         )
         for judge, model, before, edit in (
             ("first", "retoucher", source, first),

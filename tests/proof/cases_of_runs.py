@@ -322,21 +322,12 @@ OF_RUNS: dict[str, Case] = {
     "killed": Case(
         "an engine that is killed in the middle, and goes on",
         ended("SIGKILL"),
-        [
-            A("run config.yaml --run-dir run"),
-            T("run config.yaml --run-dir run"),
-            R("run"),
-            T("status run"),
-        ],
+        [A("run config.yaml --run-dir run"), T("run config.yaml --run-dir run"), R("run"), T("status run")],
     ),
     "interrupted": Case(
         "an engine that is told to end in the middle, and goes on",
         ended("SIGTERM"),
-        [
-            A("run config.yaml --run-dir run --grace 0"),
-            T("run config.yaml --run-dir run"),
-            R("run"),
-        ],
+        [A("run config.yaml --run-dir run --grace 0"), T("run config.yaml --run-dir run"), R("run")],
     ),
     "shards": Case(
         "two engines, each with its part, in one folder",
@@ -354,11 +345,7 @@ OF_RUNS: dict[str, Case] = {
     "turns": Case(
         "edits that follow another edit",
         turns,
-        [
-            T("run config.yaml --run-dir run"),
-            R("run", markdown=True, samples=True),
-            T("status run p3"),
-        ],
+        [T("run config.yaml --run-dir run"), R("run", markdown=True, samples=True), T("status run p3")],
     ),
     "own_classes": Case(
         "a benchmark, an edit model, a judge and a protocol of one's own; questions that have other replies in them",

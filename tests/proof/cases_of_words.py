@@ -214,11 +214,7 @@ OF_WORDS: dict[str, Case] = {
     "scenes": Case(
         "drawn scenes, an edit model of simple means, a judge that says why",
         scenes,
-        [
-            T("run en.yaml --run-dir run"),
-            R("run", page=True, markdown=True, samples=True),
-            T("status run nobody"),
-        ],
+        [T("run en.yaml --run-dir run"), R("run", page=True, markdown=True, samples=True), T("status run nobody")],
     ),
     "chinese": Case(
         "a Chinese run, and the other verbs in Chinese: whoever mends the Chinese records this one again",

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -109,44 +106,6 @@ def test_controls_are_judged_and_counted_apart(made: Run) -> None:
     assert made.summary.coverage.total == 16
 
 
-KILLED = """
-import os, sys, json
-from pathlib import Path
-sys.path.insert(0, sys.argv[3])
-import edit_eval.execution.engine.recorder as recorder
-from protocols.test_own_protocol import configuration
-from edit_eval import evaluate
-from faults.faulty_runs import Ears
-kept, left = recorder.Recorder._answered, [int(sys.argv[2])]
-def answered(self, *arguments):
-    if not left[0]:
-        os.kill(os.getpid(), 9)
-    left[0] -= 1
-    return kept(self, *arguments)
-recorder.Recorder._answered = answered
-folder = Path(sys.argv[1])
-evaluate(configuration(folder), run_dir=folder / "run", report=False, spectator=Ears())
-"""
-
-
-def test_killed_and_resumed_it_is_what_it_was(made: Run, tmp_path: Path) -> None:
-    replies = 70
-    path = os.pathsep.join([str(EXAMPLES.parent / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(replies), str(Path(__file__).parents[1])]
-    killed = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, timeout=240)
-    assert killed.returncode == -9, killed.stderr.decode()
-    before = len(lines(tmp_path / "run", "replies"))
-    assert replies - 2 <= before <= replies
-    again = run(tmp_path)
-    assert [(judgement.sample_id, judgement.scores) for judgement in again.results.judgements] == [
-        (judgement.sample_id, judgement.scores) for judgement in made.results.judgements
-    ]
-    asked = [(r["key"], r["sample"], r["edit_model"]) for r in lines(tmp_path / "run", "replies")]
-    assert len(asked) == len(set(asked)), "nothing was asked twice"
-    # Equal requests share replies: the same edit, as itself and as a control, may have been asked about once.
-    assert {key for key, *_ in asked} == {r["key"] for r in lines(made.path, "replies")}
-
-
 def test_two_edit_models_are_compared_by_the_headline_or_by_another_score(made: Run) -> None:
     document = compare([made]).document()
     [pair] = document.pairs
@@ -164,16 +123,6 @@ def test_a_changed_score_asks_nobody(made: Run, tmp_path: Path) -> None:
     again = run(tmp_path, changed)
     assert len(lines(first.path, "replies")) == asked
     assert again.results.judgements[0].scores["overall"] != made.results.judgements[0].scores["overall"]
-
-
-def test_a_changed_wording_asks_that_question_again_and_no_other(tmp_path: Path) -> None:
-    first = run(tmp_path, own_copy(tmp_path))
-    asked = len(lines(first.path, "replies"))
-    ears = Ears()
-    run(tmp_path, own_copy(tmp_path, ("How many percent of all else", "How many percent of everything else")), ears)
-    new = lines(first.path, "replies")[asked:]
-    assert {line["question"] for line in new} == {"kept"}
-    assert len(new) == asked / 3
 
 
 @pytest.fixture

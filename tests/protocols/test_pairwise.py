@@ -69,8 +69,7 @@ def test_designs_have_the_battles_that_they_say() -> None:
 
 def test_the_backward_question_shows_the_other_edit_first_under_the_same_labels() -> None:
     question = Question(
-        name="q",
-        shows=(View("source"), View("edit", (("like", "other"),), "A"), View("other", label="B")),
+        name="q", shows=(View("source"), View("edit", (("like", "other"),), "A"), View("other", label="B"))
     )
     forward, backward = both_orders(question, "better")
     assert (forward.name, backward.name) == ("q.forward", "q.backward")

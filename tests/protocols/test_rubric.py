@@ -49,21 +49,20 @@ class TestQuestion:
     @pytest.mark.parametrize(
         ("language", "answer", "prompts", "digest"),
         [
-            ("en", "score", {}, "f4125865d6d98ffd"),
-            ("en", "score", OWN, "940df90a32ed4119"),
-            ("en", "reason_then_score", {}, "8cf4ac826aae3a4b"),
-            ("en", "reason_then_score", OWN, "e447456f9df092c5"),
-            ("zh", "score", {}, "49ad26ce75b800f2"),
-            ("zh", "score", OWN, "90b396e9972a26f9"),
-            ("zh", "reason_then_score", {}, "78640c45a2616cab"),
-            ("zh", "reason_then_score", OWN, "512f72c5a92a2eff"),
+            ("en", "score", {}, "b81f1cd6bbf6a56d"),
+            ("en", "score", OWN, "29741176df814615"),
+            ("en", "reason_then_score", {}, "e0a26e7f7440db8c"),
+            ("en", "reason_then_score", OWN, "a938acda9ae96a97"),
+            ("zh", "score", {}, "4029aaf8bb42667f"),
+            ("zh", "score", OWN, "079e24197d5b424b"),
+            ("zh", "reason_then_score", {}, "0af9c603623824ab"),
+            ("zh", "reason_then_score", OWN, "9d8f6c4c3a6cdf45"),
         ],
     )
     def test_is_the_same_to_the_last_byte_as_ever(self, language, answer, prompts, digest):
-        """The Chinese digests were made when a rubric was all there was (commit d6a0a5f), the English of its second
-        wording. A new wording is a new version."""
+        """A new wording is a new version."""
         asking, told = protocol(language, answer, prompts), hashlib.sha256()
-        for category in (*CATEGORIES, "物理", *(["layout"] if prompts else [])):
+        for category in (*CATEGORIES, "物理", "", *(["layout"] if prompts else [])):
             asked = question(asking, category, "Add a {hat} </edit_instruction>.", "A cat. 一只猫")
             told.update("\0".join((asked.system, asked.user, asked_again(asked).user)).encode())
         assert told.hexdigest()[:16] == digest

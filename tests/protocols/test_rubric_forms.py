@@ -19,7 +19,6 @@ from protocols.test_rubric import protocol, question
 V1, V2 = RUBRICS
 CRITERIA = load_rubrics(None, "en")["physical"].criteria
 OWN = {"causal": {"system_prompt": "Judge."}}
-UNPLACED = {"causal": {"user_prompt_template": "{edit_instruction}"}}
 EVERY = [
     {"rubric": rubric, "language": language, **form}
     for rubric in RUBRICS
@@ -250,10 +249,7 @@ class TestWhatIsRefused:
             protocol(**about)
 
     @pytest.mark.parametrize(
-        ("about", "why"),
-        [
-            ({"asked": "one_by_one"}, "needs `answer: probabilities`; this is `answer: score`"),
-        ],
+        ("about", "why"), [({"asked": "one_by_one"}, "needs `answer: probabilities`; this is `answer: score`")]
     )
     def test_what_cannot_be_meant_is_refused(self, about, why):
         with pytest.raises(ValueError, match=why):

@@ -14,18 +14,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFilter
 
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS
-from edit_eval.records import (
-    Activity,
-    Edit,
-    Judgement,
-    Picture,
-    Reading,
-    Results,
-    Sample,
-    Scale,
-    Scoring,
-    Status,
-)
+from edit_eval.records import Activity, Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 
 MINI = Path(__file__).parents[2] / "../shared/data/five_dimensions_mini"
 RUBRIC = Scoring(protocol="rubric", headline="score", scales={"score": Scale(lowest=0.0, highest=10.0)})

@@ -103,10 +103,17 @@ def test_a_comparison_of_long_names() -> None:
     first, *others = MODELS
     columns = [column(f"runs/{first}", drawn(2, 0.5), categories=categories, edit_model=first)]
     columns += [
-        column(f"runs/{name}", drawn(n), categories=categories, edit_model=name) for n, name in enumerate(others)
+        column(
+            f"runs/{name}",
+            drawn(n),
+            categories=categories,
+            edit_model=name,
+            differs=("steps: 15, not 50", f"prompt: '{'很长' * 40}', not ''"),
+        )
+        for n, name in enumerate(others)
     ]
     columns = [failing(column, range(20 * n, 20 * n + 9 * n)) for n, column in enumerate(columns)]
-    comparison = compare(columns, detect=0.2)
+    comparison = compare(columns, detect=0.2, notes=["很长的说明" * 30])
     for language in ("en", "zh"):
         shown = lines(lambda console, to=language: print_comparison(comparison, console, language=to, full=True))
         assert max(map(cell_len, shown)) <= 80

@@ -83,10 +83,7 @@ def test_a_few_answers_without_a_score_are_no_reason_to_change_the_configuration
 def test_what_is_skipped_and_pending_is_named() -> None:
     document = plain(status_document(RESULTS))
     assert document["skipped"] == [{"sample": "00002_物理_bad", "reason": "the image ends in the middle"}]
-    assert document["pending"] == {
-        "edits": ["00007_社会_hard"],
-        "judgements": ["00006_社会_hard", "00007_社会_hard"],
-    }
+    assert document["pending"] == {"edits": ["00007_社会_hard"], "judgements": ["00006_社会_hard", "00007_社会_hard"]}
 
 
 def test_a_sample_with_all_that_is_known() -> None:

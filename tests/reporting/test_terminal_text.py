@@ -241,8 +241,7 @@ def test_complete_means_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(0.8, "0.8 秒"), (42, "42 秒"), (200, "3 分 20 秒"), (18240, "5 小时 04 分"), (None, "–")],
+    ("seconds", "shown"), [(0.8, "0.8 秒"), (42, "42 秒"), (200, "3 分 20 秒"), (18240, "5 小时 04 分"), (None, "–")]
 )
 def test_durations_in_chinese(seconds: float | None, shown: str) -> None:
     assert formats.duration(seconds, "zh") == shown

@@ -286,20 +286,6 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
     assert "<svg" in displays["notebook"]
 
 
-@pytest.mark.check
-def test_a_judge_that_does_not_put_controls_last_ranks_nobody(tmp_path: Path) -> None:
-    [unfit] = [reading for reading in READINGS if reading.name == "unfit"]
-    results, summary = unfit.build(tmp_path)
-    places = {column.rank for column in summary.comparison.columns}
-    places |= {standing.rank for standing in summary.verdict.opinions[0].standings}
-    assert places == {None}
-    [pair] = summary.comparison.pairs
-    assert pair.difference == pytest.approx(0.4, abs=0.3), "what it said is still told"
-    comparison = compare_models(results, known=None)
-    assert comparison is not None
-    assert {column.rank for column in comparison.columns} != {None}, "this judge would have"
-
-
 def test_nobody_else_words_who_is_better() -> None:
     """Displays outside of the verdict's own words have no sentence of a winner."""
     source = Path(verdict_module.__file__).parents[1]

@@ -119,8 +119,7 @@ def test_where_no_judge_gives_a_score_none_agrees() -> None:
 def test_one_model_has_its_score_beside_a_judge_that_gives_none() -> None:
     samples = [sample(index) for index in range(12)]
     run = results(
-        samples,
-        {("a", "j"): [[Status.UNPARSEABLE]] * 12, ("a", "k"): [[float(index)] for index in range(12)]},
+        samples, {("a", "j"): [[Status.UNPARSEABLE]] * 12, ("a", "k"): [[float(index)] for index in range(12)]}
     )
     verdict = verdict_on_models(run, None, Known())
     assert (verdict.kind, verdict.first) == ("alone", "a")

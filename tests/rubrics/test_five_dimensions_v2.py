@@ -16,10 +16,7 @@ V2 = RUBRICS[1]
 EACH = [(language, category) for language in LANGUAGES for category in (*CATEGORIES, GENERAL)]
 LINES = {"en": ("Raises:", "Keeps:", "Lowers:", "Untouched:"), "zh": ("加分：", "不变：", "减分：", "未涉及：")}
 FULFILMENT = {"en": "Fulfilment: how much of what the instruction asks for", "zh": "完成程度：指令要求的内容"}
-UNTOUCHED = {
-    "en": "A criterion that the edit does not touch is raised",
-    "zh": "编辑没有涉及的细则算加分",
-}
+UNTOUCHED = {"en": "A criterion that the edit does not touch is raised", "zh": "编辑没有涉及的细则算加分"}
 KEPT = {  # how one says that something has to stay as it was
     "en": r"as it was|preserv|left alone|of the source|though nobody asked|without need|nothing else",
     "zh": r"原样|原图原有|延续原图|保留|无端更换|无人要求却改|一概不动",

@@ -99,8 +99,7 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
     spots = [(f"edit:{name}", place) for name, places in edit_models.items() for place in places]
     spots += [(f"judge:{name}", place) for name, places in judges.items() for place in places]
     units = st.one_of(
-        st.tuples(st.just("edit"), st.integers(0, edits - 1)),
-        st.tuples(st.just("judge"), st.integers(0, cells - 1)),
+        st.tuples(st.just("edit"), st.integers(0, edits - 1)), st.tuples(st.just("judge"), st.integers(0, cells - 1))
     )
     trouble: dict[str, Any] = {}
     if not calm:

@@ -297,31 +297,9 @@ def test_the_document_is_plain_and_repeatable():
     document = compare(columns, detect=0.5).document()
     assert plain(msgspec.json.decode(encoded(document), type=type(document))) == plain(document)
     assert compare(columns, detect=0.5).document() == document
-    assert {
-        "a",
-        "b",
-        "n",
-        "clusters",
-        "difference",
-        "ci95",
-        "p",
-        "p_adjusted",
-        "detectable",
-    } <= set(plain(document)["pairs"][0])
-
-
-@pytest.mark.check
-def test_intervals_of_a_difference_hold_it_in_95_of_100():
-    generator = np.random.default_rng(9)
-    clusters = [index // 3 for index in range(90)]
-    covered = 0
-    for _ in range(200):
-        items = generator.uniform(3, 7, size=30)[np.array(clusters)]
-        a = items + generator.normal(0.5, 1, size=30)[np.array(clusters)] + generator.normal(size=90)
-        b = items + generator.normal(size=90)
-        pair = compare([column("a", a, clusters=clusters), column("b", b, clusters=clusters)]).pairs[0]
-        covered += pair.ci95[0] <= 0.5 <= pair.ci95[1]
-    assert 0.92 <= covered / 200 <= 0.98
+    assert {"a", "b", "n", "clusters", "difference", "ci95", "p", "p_adjusted", "detectable"} <= set(
+        plain(document)["pairs"][0]
+    )
 
 
 @pytest.mark.parametrize("detect", [0.0, -1.0, float("nan"), float("inf")])

@@ -222,21 +222,6 @@ def test_on_an_open_scale_a_failed_edit_of_the_first_says_nothing_against_anothe
     assert reasons(a, silent(b, [3])) == [[]], "its worst score is known, and its best one would only help"
 
 
-@pytest.mark.check
-def test_a_model_as_bad_as_the_margin_passes_in_5_of_100():
-    generator = np.random.default_rng(3)
-    clusters, passed = np.arange(60) // 2, {1.2: 0, 0.0: 0}
-    for loss in passed:
-        for _ in range(60):
-            items = generator.normal(5, 1, size=30)[clusters]
-            a = items + generator.normal(size=60)
-            b = items + generator.normal(-loss, 0.6, size=30)[clusters] + generator.normal(size=60)
-            columns = [column("a", a, clusters=clusters), column("b", b, clusters=clusters)]
-            passed[loss] += compare(columns, margin=1.2).gate.passed
-    assert passed[1.2] / 60 <= 0.1
-    assert passed[0.0] / 60 > 0.6
-
-
 @pytest.mark.parametrize("margin", [0.0, -0.1, float("nan"), float("inf")])
 def test_a_margin_is_a_number_above_0(margin):
     with pytest.raises(ConfigurationError, match="a margin is a number above 0, not"):

@@ -206,12 +206,7 @@ def test_the_same_simulation_finds_an_interval_that_forgets_the_clusters():
 
 @pytest.mark.parametrize(
     ("values", "clusters"),
-    [
-        ([5.0], [0]),
-        ([5.0, 6.0], [0, 0]),
-        ([10.0] * 30, range(30)),
-        ([4.0, 6.0, 4.0, 6.0], [0, 0, 1, 1]),
-    ],
+    [([5.0], [0]), ([5.0, 6.0], [0, 0]), ([10.0] * 30, range(30)), ([4.0, 6.0, 4.0, 6.0], [0, 0, 1, 1])],
     ids=["one score", "one cluster", "no spread", "no spread between clusters"],
 )
 def test_where_the_data_do_not_say_there_is_no_interval(values, clusters):

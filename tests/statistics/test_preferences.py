@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections import defaultdict
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from edit_eval.statistics.fitted_strengths import fit_strengths
 from edit_eval.statistics.preferences import PairChoice, preferences, sample_chances, sample_order
-from edit_eval.statistics.votes import SHARES, Vote, ratings_of
+from edit_eval.statistics.votes import Vote, ratings_of
 
 MODELS = ["a", "b", "c", "d", "e"]
 TRUE = np.array([-1.5, -1.3, 0.0, 0.2, 2.6])
@@ -93,28 +92,6 @@ def simulated(runs: int, true: np.ndarray = TRUE, **design: Any) -> dict[str, An
         low, high = fit.interval(np.eye(count)[near + 1] - np.eye(count)[near]) or (-math.inf, math.inf)
         closest.append(high - low)
     return {"held": float(np.mean(held)), "wide": np.mean(wide, axis=0), "closest": float(np.mean(closest))}
-
-
-@pytest.mark.check
-def test_strengths_are_those_of_a_logistic_regression() -> None:
-    statsmodels = pytest.importorskip("statsmodels.api")
-    votes = [vote for vote in voted(3, votes=400, raters=4) if vote.choice != "tie"]
-    design = np.zeros((len(votes), len(MODELS)))
-    for row, vote in zip(design, votes, strict=True):
-        row[MODELS.index(vote.left)] += 1
-        row[MODELS.index(vote.right)] -= 1
-    of_two: dict[frozenset[str], float] = defaultdict(float)
-    for vote in votes:
-        of_two[frozenset((vote.left, vote.right))] += vote.weight
-    theirs = statsmodels.GLM(
-        [SHARES[vote.choice] for vote in votes],
-        design[:, 1:],
-        family=statsmodels.families.Binomial(),
-        var_weights=[vote.weight / of_two[frozenset((vote.left, vote.right))] for vote in votes],
-    ).fit()
-    ours = fit_strengths(votes, MODELS)
-    assert ours.strengths is not None
-    assert np.allclose(ours.strengths[1:] - ours.strengths[0], theirs.params, atol=1e-6)
 
 
 def test_two_models_have_the_log_odds_of_their_votes() -> None:

@@ -50,10 +50,7 @@ def test_scores_that_needed_a_second_asking_are_counted_apart(run):
     summary = summarise(replace(run, judgements=judgements))
     assert summary.coverage.asked_again == 2
     categories = summary.results[0].scores["score"].categories
-    assert {name: block.coverage.asked_again for name, block in categories.items()} == {
-        "physical": 1,
-        "social": 1,
-    }
+    assert {name: block.coverage.asked_again for name, block in categories.items()} == {"physical": 1, "social": 1}
 
 
 def test_only_scores_are_numbers(run):
@@ -141,12 +138,7 @@ def test_several_models_and_judges_have_no_common_mean(make_sample, make_results
         for judge in ("y", "x")
     }
     summary = summarise(make_results(samples, scores))
-    assert [(r.edit_model, r.judge) for r in summary.results] == [
-        ("b", "y"),
-        ("b", "x"),
-        ("a", "y"),
-        ("a", "x"),
-    ]
+    assert [(r.edit_model, r.judge) for r in summary.results] == [("b", "y"), ("b", "x"), ("a", "y"), ("a", "x")]
     assert {"mean", "scores", "categories"}.isdisjoint(plain(summary))
     assert summary.status == "incomplete"
     assert summary.coverage.scored == 7

@@ -42,12 +42,7 @@ def test_imports_are_no_idle_time_and_what_another_model_does_meanwhile_is_that_
 
 def test_a_moment_of_two_activities_is_counted_once(timing_of):
     seconds = timing_of(
-        [
-            activity("loading", 0, 6),
-            activity("editing", 2, 5),
-            activity("editing", 4, 7),
-            activity("judging", 6, 9),
-        ],
+        [activity("loading", 0, 6), activity("editing", 2, 5), activity("editing", 4, 7), activity("judging", 6, 9)],
         (9.0,),
     ).devices["cuda:0"]
     assert seconds == {"starting": 0.0, "loading": 2.0, "editing": 5.0, "judging": 2.0, "unloading": 0.0, "idle": 0.0}
@@ -55,11 +50,7 @@ def test_a_moment_of_two_activities_is_counted_once(timing_of):
 
 def test_a_device_counts_in_the_starts_in_which_it_did_something(timing_of):
     spent = timing_of(
-        [
-            activity("editing", 0, 4),
-            activity("editing", 0, 1, device="cuda:1"),
-            activity("judging", 1, 2, start=2),
-        ],
+        [activity("editing", 0, 4), activity("editing", 0, 1, device="cuda:1"), activity("judging", 1, 2, start=2)],
         (5.0, 3.0),
         devices=("cuda:1", "cuda:0", "cuda:7"),
     )

@@ -120,10 +120,6 @@ def test_as_many_as_before_goes_on_where_that_was_begun() -> None:
     assert not now.is_as(before)
     assert now.as_recorded(before).is_as(before)
     assert now.as_recorded(None) is now
-    for other in (
-        replace(before, control_samples=0),
-        replace(before, control_samples=24),
-        replace(before, repeats=2),
-    ):
+    for other in (replace(before, control_samples=0), replace(before, control_samples=24), replace(before, repeats=2)):
         assert now.as_recorded(other) is now
     assert before.as_recorded(now) is before, "a number that is given is kept"

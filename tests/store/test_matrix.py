@@ -330,11 +330,7 @@ def test_another_picture_of_the_edit_before_has_its_followers_judged_anew() -> N
 def test_controls_are_judged_beside_everything_else() -> None:
     matrix = made(small_matrix(3, controls=1))
     first = matrix.cells.edits
-    assert [matrix.names_of(first + n)[0] for n in range(3)] == [
-        "control:source",
-        "control:blank",
-        "control:shuffled",
-    ]
+    assert [matrix.names_of(first + n)[0] for n in range(3)] == ["control:source", "control:blank", "control:shuffled"]
     shown = [matrix.pictures(first + n)["edit"] for n in range(3)]
     assert [(picture.path, picture.blank, picture.pixels) for picture in shown] == [
         ("/sources/0.png", False, ""),

@@ -171,10 +171,7 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
     ({"edit_models": (model("qwen", steps=50, kind="mine"),)}, "edit model qwen: type qwen -> mine"),
     ({"judges": (judge(), judge("second"))}, "judge judge -> judge, second"),
     ({"judges": (judge(prompts=PROMPTS),)}, "judge judge: the wording of its questions"),
-    (
-        {"judges": (judge(answer="reason_then_score"),)},
-        "judge judge: answer null -> reason_then_score",
-    ),
+    ({"judges": (judge(answer="reason_then_score"),)}, "judge judge: answer null -> reason_then_score"),
     ({"samples": (sample(0),)}, "samples 2 -> 1"),
     ({"samples": (sample(0), sample(1, instruction="do not"))}, "other samples"),
     ({"language": "zh"}, "language en -> zh"),

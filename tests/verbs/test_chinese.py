@@ -60,10 +60,7 @@ def test_help_is_chinese_and_fits_the_terminal(command: Command, names: list[str
         (["env", "create", "x"], "错误：缺少选项 --for；选项见 `edit-eval env create --help`"),
         (["status", "nowhere"], "错误：nowhere 不存在；`edit-eval run CONFIG` 会创建"),
         (["report", "."], "错误：. 不是运行目录（没有 config/）；`edit-eval run CONFIG` 会创建"),
-        (
-            ["describe", "zebra"],
-            "错误：没有名为 `zebra` 的组件；全部名称见 `edit-eval list`",
-        ),
+        (["describe", "zebra"], "错误：没有名为 `zebra` 的组件；全部名称见 `edit-eval list`"),
         (["run", "CONFIG", "--limit", "0"], "错误：--limit：要求不小于 1，而不是 0"),
         (["plan", "CONFIG", "--samples", "0"], "错误：--samples 0：至少为 1"),
         (["plan", "CONFIG", "--gpu-memory", "80"], "错误：--gpu-memory 80：共有几块 GPU？请同时给出 `--gpus`"),

@@ -24,13 +24,7 @@ _TITLES = {
     "general": {"en": "Edit quality overall", "zh": "编辑总体质量"},
 }
 
-SUBSETS = {
-    "physical": "物理",
-    "environmental": "环境",
-    "social": "社会",
-    "causal": "因果",
-    "referential": "指代",
-}
+SUBSETS = {"physical": "物理", "environmental": "环境", "social": "社会", "causal": "因果", "referential": "指代"}
 """Canonical name -> the word in a benchmark's `subset`."""
 
 _CANONICAL = {word: category for category, word in SUBSETS.items()}

@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -252,10 +253,17 @@ class TableBenchmark(RowBenchmark):
                 )
             )
         if not os.path.lexists(path):
-            raise LookupError(Text("there is no file {} in {}", shown(held), self._folder))
+            tops = [top for top in self._below if os.path.isfile(os.path.join(self._folder, top, held.strip()))]
+            hint = Text("; there is one in {: and }: `pictures_path` names the right folder", tops) if tops else ""
+            raise LookupError(Text("there is no file {} in {}{}", shown(held), self._folder, hint))
         origin = Origin.of(path)
         data = self._files.read(path, shown(held))
         return held_as(data, name, held, (origin.read(data),))
+
+    @cached_property
+    def _below(self) -> list[str]:
+        """The folders in the pictures' folder."""
+        return sorted(entry.name for entry in os.scandir(self._folder) if entry.is_dir())
 
     def draft(self, row: Row) -> Draft | None:
         """Returns the sample of a row."""

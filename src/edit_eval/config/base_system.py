@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from edit_eval.config.faults import Faults, Place, did_you_mean, nearest, shown
+from edit_eval.config.faults import Faults, Place, did_you_mean, shown
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
 from edit_eval.config.yaml_text import filled
 from edit_eval.json_values import Unchecked
@@ -164,24 +164,9 @@ def models_in(raw: Unchecked) -> Iterator[tuple[Place, Unchecked]]:
             yield (root, *name), section
 
 
-def is_base_class(class_path: object, beside: str | None = None) -> bool:
-    """True if a class path is in the base system's source tree, `src`.
-
-    A user's folder may have that name, too: without a registered type `beside` it, only `src.models` counts.
-    """
-    return isinstance(class_path, str) and class_path.startswith("src." if beside else "src.models.")
-
-
-def wrong_type(written: str, class_path: str, problem: str, names: Iterable[str]) -> str:
-    """Returns the error for an unknown `type` beside a class of the base system; `problem` says it is unknown."""
-    ours = CLASSES.get(class_path.rpartition(".")[2])
-    without = (
-        Text("leave it out for `{}`, which replaces the class beside it", ours)
-        if ours
-        else Text("`edit-eval list` shows all")
-    )
-    meant = nearest(written, [*names, *TYPES])
-    return Text("{}; write `{}`, or {}", problem, meant, without) if meant else Text("{}; {}", problem, without)
+def is_base_class(class_path: object) -> bool:
+    """True if a class path is in the base system's source tree, `src`; a user's folder may have that name, too."""
+    return isinstance(class_path, str) and class_path.startswith(("src.models.", "src.benchmarks."))
 
 
 class BaseFile:
@@ -198,7 +183,9 @@ class BaseFile:
     def translate(self, raw: Unchecked, faults: Faults, notes: list[str]) -> None:
         """Rewrites, in place, everything that only the base system's files have."""
         models = list(models_in(raw))
-        of_the_template = [self._translate_type(section) for _, section in models]
+        if isinstance(benchmark := raw.get("benchmark"), dict):
+            self._translate_type(("benchmark",), benchmark)
+        of_the_template = [self._translate_type(place, section) for place, section in models]
         rows = {**PASSED_OVER, **(PASSED_OVER_IN_THE_TEMPLATE if any(of_the_template) else {})}
         for pattern, why in rows.items():
             path, _, key = pattern.rpartition(".")
@@ -227,11 +214,6 @@ class BaseFile:
         if not params.get("temperature"):
             self._otherwise.append(Text("{}: {}", place, GREEDY))
 
-    def class_is_replaced(self, place: Place, type_name: str) -> None:
-        """Notes that a registered type replaces a class of the base system."""
-        self._found = True
-        self._replaced.append(Text("{:.} by type {}", place, type_name))
-
     def notes(self, others: Sequence[str]) -> list[str]:
         """Returns the notes for the user, the `others` included; merged into one if anything was the base system's."""
         if not self._found:
@@ -254,16 +236,21 @@ class BaseFile:
                 self._found = True
                 self._passed_over.setdefault(why, []).append(".".join((*place, key)))
 
-    def _translate_type(self, section: Unchecked) -> bool:
+    def _translate_type(self, place: Place, section: Unchecked) -> bool:
         """Sets a section's type to the one that replaced its type or class; True if that was a placeholder."""
         written, class_path = section.get("type"), section.get("class_path")
-        name = written
-        if written is None and is_base_class(class_path):
+        name, theirs = written, is_base_class(class_path)
+        if written is None and theirs:
             name = CLASSES.get(str(class_path).rpartition(".")[2])
-        elif isinstance(written, str) and written in TYPES:
-            self._found, name = True, TYPES[written]
-        if name is not None:
-            section["type"] = name
+        elif isinstance(written, str):
+            name = TYPES.get(written, written)
+        if name is None:
+            return False
+        section["type"] = name
+        self._found |= theirs or name != written
+        if theirs:
+            del section["class_path"]
+            self._replaced.append(Text("{:.} by type {}", place, name))
         return name != written and name in ("copy_source", "testing")
 
     def _translate_params(self, place: Place, section: Unchecked, faults: Faults) -> None:

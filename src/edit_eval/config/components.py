@@ -157,8 +157,6 @@ class Description:
     """As in `Component`."""
     origin: str = ""
     """As in `Component`; empty for a class path."""
-    unreported: str = ""
-    """Why reports do not show a package's analysis that says when they should."""
 
 
 def registered() -> tuple[Registered, ...]:
@@ -225,10 +223,9 @@ def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]
 def known(kind: Kind) -> list[Component]:
     """Returns all registered components of a kind, built-in ones first. Imports none of them."""
     entries = []
-    for registration in sorted(
-        (each for each in registered() if each.kind == kind),
-        key=lambda registration: (registration.package != "", registration),
-    ):
+    for registration in registered():
+        if registration.kind != kind:
+            continue
         said = _said(registration.class_path)
         problem = said.problem
         try:
@@ -552,11 +549,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     if not registered_as and "." not in name and ":" not in name:
         meant = did_you_mean(name, [registration.name for registration in registered()])
         raise ConfigurationError(
-            Text(
-                "`{}` is no name of a component{} `edit-eval list` shows all",
-                name,
-                meant or Text(";"),
-            )
+            Text("`{}` is no name of a component{} `edit-eval list` shows all", name, meant or Text(";"))
         )
     descriptions, failures = [], []
     for kind, path in (registered_as or dict.fromkeys(KINDS, "")).items():
@@ -580,27 +573,13 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             about = _plain_texts(getattr(cls, "about", None)) if kind == "benchmark" else {}
             about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
             about |= {"protocol": cls.protocol} if kind == "columns" and cls.protocol else {}
-            unreported = _unreported(cls, name, path) if kind == "analysis" and package_of(kind, path) else ""
-            more = (scores, headline, presets, about, _said(path).certificate, origin, unreported)
+            more = (scores, headline, presets, about, _said(path).certificate, origin)
             descriptions.append(Description(kind, name, path, summary, parameters, beside, "", *more))
             if not registered_as:
                 break
     if not descriptions:
         raise ConfigurationError(failures[0])
     return descriptions
-
-
-def _unreported(cls: type[Any], name: str, class_path: str) -> str:
-    """Returns why reports do not show an analysis: it could be their section, and is not registered as one."""
-    if locate("section", name) or not all(callable(getattr(cls, method, None)) for method in METHODS["section"]):
-        return ""
-    return Text(
-        "Reports do not show it: its package registers no `section.{}`. Add `{}` beside its `analysis.{}` in "
-        "pyproject.toml, and install the package again.",
-        name,
-        f'"section.{name}" = "{class_path}"',
-        name,
-    )
 
 
 def _scores(cls: type[Any]) -> tuple[dict[str, JsonObject], str]:

@@ -58,12 +58,7 @@ def names_of(cls: type[Any]) -> tuple[str, ...]:
 
 
 def check_parameters(
-    cls: type[Any],
-    values: Mapping[str, Any],
-    place: Place,
-    faults: Faults,
-    also: tuple[str, ...],
-    described_as: str,
+    cls: type[Any], values: Mapping[str, Any], place: Place, faults: Faults, also: tuple[str, ...], described_as: str
 ) -> PlainParameters:
     """Returns plain values of all parameters of `cls`, with defaults; faults are noted at `place`.
 

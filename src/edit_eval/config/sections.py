@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from edit_eval.config import components
-from edit_eval.config.base_system import MODELS, BaseFile, ModelKind, explain_unknown_key, is_base_class, wrong_type
+from edit_eval.config.base_system import MODELS, BaseFile, ModelKind, explain_unknown_key, is_base_class
 from edit_eval.config.components import Kind, staying_here
 from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, shown
 from edit_eval.config.parameters import check_parameters, names_of
@@ -241,8 +241,8 @@ class Sections:
                     self.faults.add((plural, name), problem)
                 elif model := self._model(kind, (plural, name), name):
                     models[name] = model
-        else:
-            words = Text("no judge; give `{}` or `{}`", singular, plural)
+        elif kind == "edit_model" or several != {}:
+            words = Text("no judge; give `{}` or `{}` (`judges: {{}}`: people look and vote)", singular, plural)
             if kind == "edit_model":
                 words = Text("no edit model; give `{}` or `{}`", singular, plural)
             self.faults.add((plural if plural in self.raw else singular,), words)
@@ -308,15 +308,9 @@ class Sections:
             registered = components.locate(kind, type_name) or ""
             if not class_path and not registered:
                 raise ConfigurationError(components.unknown_type(kind, type_name))
-            theirs = is_base_class(class_path, beside=registered)
-            if theirs and registered:
-                self.base.class_is_replaced(place, type_name)
-            elif registered and class_path:
+            if registered and class_path:
                 raise ConfigurationError(Text("`type: {}` already names a class; leave one of them out", type_name))
-            elif theirs and type_name:
-                at, problem = "type", Text("`{}` is not {}", type_name, components.WORDS[kind])
-                raise ConfigurationError(wrong_type(type_name, class_path, problem, components.names(kind)))
-            elif theirs:
+            if is_base_class(class_path):
                 text = Text(
                     "`{}` belongs to the original scripts and does not run here; `edit-eval list` shows what does",
                     class_path,

@@ -12,7 +12,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ FLAGS: dict[Kind, str] = {"edit_model": "--edits", "judge": "--judge"}
 HUB_MODEL = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 SERVER = re.compile(r"(?:(?P<model>[^@\s]+)@)?(?P<address>https?://\S+)")
 _REPLIES = (".json", ".jsonl", ".csv", ".tsv")
+_EXAMPLE = "gpt-6.1-terra"
 HERE = {"device_ids": "cpu:1"}
 """Device of models that compute nothing on this machine."""
 
@@ -42,6 +43,8 @@ class ModelDraft:
     section: Unchecked
     words: str
     wants_device: bool = False
+    likely: Mapping[str, str] = field(default_factory=dict)
+    """Of finished edits, which picture a sample without one may mean."""
 
     @property
     def writes(self) -> bool:
@@ -69,7 +72,7 @@ def look_at(kind: Kind, written: str, known: Callable[[str], ModelDraft | None])
     if not rest.strip():
         raise ConfigurationError(Text("{}: it is empty; `--help` shows what it accepts", flag))
     draft = known(rest) or _either(kind, flag, rest)
-    return ModelDraft(name or draft.name, draft.section, draft.words, draft.wants_device)
+    return replace(draft, name=name or draft.name)
 
 
 def _of_judge(written: str) -> ModelDraft | None:
@@ -82,7 +85,7 @@ def _of_judge(written: str) -> ModelDraft | None:
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **HERE}}
         return ModelDraft("recorded", section, Text("replies from a file"))
-    maker, _, model = written.partition("/")
+    maker, _, model = written.replace(":", "/", 1).partition("/")
     if maker in MAKERS and model:
         row = judge_of(maker, model)
         cost = Text("price not in our table")
@@ -93,6 +96,9 @@ def _of_judge(written: str) -> ModelDraft | None:
         return ModelDraft(plain_name(model), {"type": "chat_endpoint", "params": params}, words)
     if HUB_MODEL.fullmatch(written):
         return weights("transformers", written, Text("on the Hugging Face Hub"))
+    for api in MAKERS:
+        if judge_of(api, written).models != "*":
+            raise ConfigurationError(Text("--judge {}: its maker is asked for it by `{}/{}`", written, api, written))
     return None
 
 
@@ -124,8 +130,8 @@ def _either(kind: Kind, flag: str, written: str) -> ModelDraft:
 
 
 def _remedies(kind: Kind) -> str:
-    folder = Text("a folder of edits, ") if kind == "edit_model" else ""
-    return Text("give {}OWNER/NAME on the Hub, MODEL@http://HOST:8000/v1, or FILE.py:CLASS", folder)
+    first = Text("a folder of edits") if kind == "edit_model" else Text("a maker's model ({}/{})", "openai", _EXAMPLE)
+    return Text("give {}, OWNER/NAME on the Hub, MODEL@http://HOST:8000/v1, or FILE.py:CLASS", first)
 
 
 def server(type_: str, flag: str, match: re.Match[str]) -> ModelDraft:

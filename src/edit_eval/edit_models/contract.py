@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from edit_eval.records import OnStep as OnStep
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -69,6 +70,25 @@ class Finished:
     """Why a sample has none."""
     left: Sequence[str] = ()
     """What is there and no sample's."""
+    likely: Mapping[str, str] = field(default_factory=dict)
+    """What of that a sample without an edit may mean."""
+
+    @property
+    def words(self) -> str:
+        """How many edits there are, which are missing, and what is not used."""
+        missing = [Text("{} (there is {})", of, self.likely[of]) if of in self.likely else of for of in self.lacking]
+        unused = [name for name in self.left if name not in self.likely.values()]
+        return Text(
+            "{} of {} edits{}{}",
+            len(self.files),
+            len(self.files) + len(self.lacking),
+            Text("; missing: {}", [*missing[:_MOST_NAMED], *["..."] * (len(missing) > _MOST_NAMED)]) if missing else "",
+            Text("; not used: {}", [*unused[:_MOST_NAMED], *["..."] * (len(unused) > _MOST_NAMED)]) if unused else "",
+        )
+
+
+_MOST_NAMED = 5
+"""Of edits that are missing or not used."""
 
 
 class EditPrice(TypedDict, total=False):

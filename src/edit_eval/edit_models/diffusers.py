@@ -263,12 +263,7 @@ class DiffusersModel:
         }
 
     def _load_standard(
-        self,
-        location: folders.Location,
-        pipeline_class: Any,
-        settings: Settings,
-        devices: Sequence[str],
-        offload: str,
+        self, location: folders.Location, pipeline_class: Any, settings: Settings, devices: Sequence[str], offload: str
     ) -> Any:
         _refuse_unknown(pipeline_class, inspect.signature(pipeline_class.__call__).parameters, settings)
         by_function = self.parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
@@ -278,12 +273,7 @@ class DiffusersModel:
         return pipeline_class.from_pretrained(location.name, **parts, **location.keywords)
 
     def _load_modular(
-        self,
-        location: folders.Location,
-        pipeline_class: Any,
-        settings: Settings,
-        devices: Sequence[str],
-        offload: str,
+        self, location: folders.Location, pipeline_class: Any, settings: Settings, devices: Sequence[str], offload: str
     ) -> Any:
         row = settings.pipeline
         if offload != "none" or len(devices) > 1:

@@ -34,8 +34,7 @@ class EditOfPair(GivenEdits):
 
     @staticmethod
     def finished(parameters: EditOfPair.Parameters, asked: SampleNames) -> Finished:
-        """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark, and if no pair is any
-        sample's."""
+        """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
         data = _DATA[parameters.data]
         rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
         edits = {f"row {row} ({edit.id})": (edit.id, edit) for row, edit in enumerate(rows.samples(), 1)}

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from edit_eval.edit_models.contract import FINISHED, EditRequest, Finished, OnStep, SampleNames
-from edit_eval.errors import ConfigurationError, ModelError
-from edit_eval.files.matching import Matching, near
+from edit_eval.errors import ModelError
+from edit_eval.files.matching import Matching, likely
 from edit_eval.records import Sample
 from edit_eval.text import Text
 
@@ -45,40 +45,31 @@ class GivenEdits:
 def finished_edits(
     asked: SampleNames, found: Matching[str, str], rows: Mapping[str, tuple[str, Sample]], where: str
 ) -> Finished:
-    """Returns the edits that are the sources of rows; `rows` have what each is called, and a fault if it has no edit.
-
-    Raises `ConfigurationError` if no sample has one.
-    """
-    words = lacking_words(asked.ids, found, {of: called for of, (called, _) in rows.items()}, where)
+    """Returns the edits that are the sources of rows; `rows` have what each is called, and maybe a fault."""
+    lacking, likely = lacking_edits(asked.ids, found, {of: called for of, (called, _) in rows.items()}, where)
     files = {}
     for sample_id, of in found.pairs.items():
         edit = rows[of][1]
         if edit.fault:
-            words[sample_id] = Text("no edit of sample {!r} in {}: {}", sample_id, where, edit.fault)
+            lacking[sample_id] = Text("no edit of sample {!r} in {}: {}", sample_id, where, edit.fault)
         else:
             files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
-    return Finished(files, words, found.left)
+    return Finished(files, lacking, found.left, likely)
 
 
-def lacking_words(
+def lacking_edits(
     ids: Sequence[str], found: Matching[str, str], called: Mapping[str, str], where: str
-) -> dict[str, str]:
-    """Returns why samples have no edit `where` it was looked for: what else claims it, or what may be meant.
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns why samples have no edit `where` it was looked for, and which edit such a sample may mean.
 
-    `called` is what each edit is called there. Raises `ConfigurationError` if no sample has one.
+    `called` is what each edit is called there.
     """
-    words: dict[str, str] = {}
-    lacking = [sample_id for sample_id in ids if sample_id not in found.pairs]
+    missing = [sample_id for sample_id in ids if sample_id not in found.pairs]
     left = {called[edit]: edit for edit in found.left}
-    for number, sample_id in enumerate(lacking):
+    meant = {of: left[name] for of, name in likely([of for of in missing if of not in found.rivals], left).items()}
+    lacking: dict[str, str] = {}
+    for sample_id in missing:
         said = Text("no edit of sample {!r} in {}", sample_id, where)
-        meant = left.get(near(sample_id, left)) if number < MOST_NEAR else ""
-        reason = found.why_not(sample_id) or (Text("did you mean {}?", meant) if meant else "")
-        words[sample_id] = Text("{}: {}", said, reason) if reason else said
-    if lacking and not found.pairs:
-        raise ConfigurationError(Text("{}; it has {}", words[lacking[0]], list(called.values())[:3]))
-    return words
-
-
-MOST_NEAR = 20
-"""For so many samples without an edit a near miss is looked for."""
+        reason = found.why_not(sample_id) or (Text("did you mean {}?", meant[sample_id]) if sample_id in meant else "")
+        lacking[sample_id] = Text("{}: {}", said, reason) if reason else said
+    return lacking, meant

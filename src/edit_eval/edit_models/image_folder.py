@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import GivenEdits, lacking_words
+from edit_eval.edit_models.given_edits import GivenEdits, lacking_edits
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.matching import Names, composed, match, names_of_path
 from edit_eval.text import Text
@@ -43,6 +44,8 @@ class ImageFolder(GivenEdits):
 
         folder: str
         """Where the pictures are."""
+        files: dict[str, str] = field(default_factory=dict)
+        """Edits whose names do not say whose they are: by the sample's id, which picture in the folder."""
 
     @staticmethod
     def duration_anywhere(parameters: Parameters) -> tuple[float, float, str]:
@@ -57,11 +60,12 @@ class ImageFolder(GivenEdits):
     def finished(parameters: ImageFolder.Parameters, asked: SampleNames) -> Finished:
         """Returns the samples' pictures in the folder.
 
-        Raises `ConfigurationError` for a folder that cannot be read, has no picture in it, or none of any sample.
+        Raises `ConfigurationError` for a folder that cannot be read or has no picture in it, and for `files` that are
+        not there.
         """
         folder = Path(parameters.folder).expanduser()
         try:
-            pictures = {path.relative_to(folder).as_posix(): path for path in _pictures(folder)}
+            pictures = {path.relative_to(folder).as_posix(): path for path in sorted(_pictures(folder))}
         except FileNotFoundError:
             beside = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
             meant = Text("; it counts from the current folder")
@@ -75,13 +79,13 @@ class ImageFolder(GivenEdits):
         if not pictures:
             raise ConfigurationError(Text("folder: {}", Text("{} has no pictures ({})", folder, SUFFIXES)))
         nested = not any("/" not in name for name in pictures)
-        ids = {sample_id: names_of_path(sample_id, PICTURES) for sample_id in asked.ids}
-        found = match(ids, {name: _names(name, nested=nested) for name in pictures})
+        told = _told(parameters, asked, pictures)
+        ids = {of: names_of_path(of, PICTURES) for of in asked.ids if of not in told}
+        taken = set(told.values())
+        found = match(ids, {name: _names(name, nested=nested) for name in pictures if name not in taken})
+        found = replace(found, pairs={**found.pairs, **told})
         where = Text("{} ({})", folder, SUFFIXES)
-        try:
-            lacking = lacking_words([*ids], found, {name: name for name in pictures}, where)
-        except ConfigurationError as error:
-            raise ConfigurationError(Text("folder: {}", error)) from None
+        lacking, likely = lacking_edits([*ids], found, {name: name for name in pictures}, where)
         try:
             files = {
                 sample_id: (str(pictures[name].absolute()), file_digest(pictures[name]))
@@ -91,7 +95,20 @@ class ImageFolder(GivenEdits):
             raise ConfigurationError(
                 Text("folder: {}", Text("{} cannot be read ({})", error.filename, error.strerror))
             ) from error
-        return Finished(files, lacking, found.left)
+        return Finished(files, lacking, found.left, likely)
+
+
+def _told(parameters: ImageFolder.Parameters, asked: SampleNames, pictures: Collection[str]) -> dict[str, str]:
+    """Returns `files`. Raises `ConfigurationError` for an unknown sample or picture, and one that is named twice."""
+    samples, twice = set(asked.ids), Counter(parameters.files.values())
+    for sample_id, name in parameters.files.items():
+        if sample_id not in samples:
+            raise ConfigurationError(Text("files: there is no sample {}", sample_id))
+        if name not in pictures:
+            raise ConfigurationError(Text("files: there is no picture {} in {}", name, parameters.folder))
+        if twice[name] > 1:
+            raise ConfigurationError(Text("files: {} is the edit of two samples", name))
+    return dict(parameters.files)
 
 
 _SOURCES = "_SRCIMG"

@@ -152,10 +152,7 @@ PIPELINES = (
         ),
         modular=True,
         rewriting="prompt_upsampler",
-        notes=(
-            _FLUX_2_NOTE,
-            "the authors ask that it is not used without its prompt upsampler, another model",
-        ),
+        notes=(_FLUX_2_NOTE, "the authors ask that it is not used without its prompt upsampler, another model"),
         figures=BLOCKS,
     ),
     Pipeline(

@@ -184,11 +184,7 @@ RELEASES = (
         parts={"transformer": 14.0},
         figures=f"{_DOCUMENTED}, whose editing example takes 50 steps and 5.0",
     ),
-    Release(
-        name="timbrooks/instruct-pix2pix",
-        pipeline="StableDiffusionInstructPix2PixPipeline",
-        figures=SIGNATURE,
-    ),
+    Release(name="timbrooks/instruct-pix2pix", pipeline="StableDiffusionInstructPix2PixPipeline", figures=SIGNATURE),
     Release(
         name="diffusers/sdxl-instructpix2pix-768",
         pipeline="StableDiffusionXLInstructPix2PixPipeline",

@@ -91,8 +91,7 @@ class TableColumn(GivenEdits):
 
     @staticmethod
     def finished(parameters: TableColumn.Parameters, asked: SampleNames) -> Finished:
-        """Returns the samples' edits. Raises `ConfigurationError` for an unreadable table, or one without the column,
-        and if no row is any sample's."""
+        """Returns the samples' edits. Raises `ConfigurationError` for an unreadable table or unknown column."""
         table = _Edits(
             TableBenchmark.Parameters(
                 parameters.table,
@@ -114,11 +113,7 @@ class TableColumn(GivenEdits):
         else:
             sources = {i: names_of_path(asked.sources.get(i) or i, PICTURES) for i in asked.ids}
             found = match(sources, {of: names_of_path(called, PICTURES) for of, (called, _) in rows.items()})
-        where = Text("the column {} of {}", parameters.column, parameters.table)
-        try:
-            return finished_edits(asked, found, rows, where)
-        except ConfigurationError as error:
-            raise ConfigurationError(Text("table: {}", error)) from None
+        return finished_edits(asked, found, rows, Text("the column {} of {}", parameters.column, parameters.table))
 
 
 def _is_same(table: str, data_path: str) -> bool:

@@ -40,15 +40,7 @@ from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
-from edit_eval.endpoints.transport import (
-    LONGEST,
-    Posting,
-    Throttle,
-    Unacceptable,
-    Unreached,
-    below,
-    proxy_to,
-)
+from edit_eval.endpoints.transport import LONGEST, Posting, Throttle, Unacceptable, Unreached, below, proxy_to
 from edit_eval.endpoints.vocabulary import FREE, OF_THE_ACCOUNT, Says, read_error, said_in, with_hint
 from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked
@@ -641,13 +633,7 @@ class Failure(Exception):
     """Why an attempt, or in the end a request, has no answer, in one line."""
 
     def __init__(
-        self,
-        text: str,
-        *,
-        again: bool = True,
-        once: bool = False,
-        says: Says = Says.OTHER,
-        wait: float | None = None,
+        self, text: str, *, again: bool = True, once: bool = False, says: Says = Says.OTHER, wait: float | None = None
     ) -> None:
         super().__init__(text)
         self.again = again

@@ -9,13 +9,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
 from edit_eval.execution.contract import Gpu, Machine
-from edit_eval.execution.machine.fitting import (
-    Wanted,
-    claim_of,
-    gib,
-    need_together,
-    weights_of,
-)
+from edit_eval.execution.machine.fitting import Wanted, claim_of, gib, need_together, weights_of
 from edit_eval.execution.machine.weights import GIB, Weights, expert_bytes
 from edit_eval.json_values import JsonObject
 from edit_eval.scheduling.tasks import Model

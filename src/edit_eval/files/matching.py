@@ -8,6 +8,7 @@ share, on either side, fits neither.
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +23,11 @@ Theirs = TypeVar("Theirs", bound=Hashable)
 Names = Mapping[str, int]
 """What something may be called, with how much of its full name that loses."""
 _SEARCHED = 5000  # names among which a near miss is looked for by likeness, which takes a millisecond per thousand
+_MOST_SEARCHED = 20  # for so many names
 _NEAR = 0.75
+_ENDING = re.compile(r"\.[^\W\d]\w{1,4}$")
+_WORD = re.compile(r"\d+|[^\W\d_]+")
+_MOST_WORDS = 12
 
 
 @dataclass(frozen=True)
@@ -111,16 +116,25 @@ def names_of_path(path: str, endings: Collection[str]) -> Names:
     return names
 
 
-def near(name: str, there: Iterable[str]) -> str:
-    """Returns which of these names may be meant; empty if none is like it.
+def likely(ours: Iterable[str], theirs: Iterable[str]) -> dict[str, str]:
+    """Returns which of theirs each of ours may mean, as far as one is like it; no two mean the same.
 
-    Alike are names that differ in capitals, zeros in front, endings, folders or marks; then those with few other
-    letters.
+    Alike are names that differ in capitals, marks, zeros in front, endings or folders, or by words more in theirs;
+    then, for the first of ours, those of the same numbers and few other letters.
     """
-    names = list(there)
-    bare = _bare(name)
-    alike = [other for other in names if _bare(other) == bare]
-    return next(iter(alike or (difflib.get_close_matches(name, names, 1, _NEAR) if len(names) < _SEARCHED else ())), "")
+    names, left = list(ours), list(theirs)
+    found = match({name: {_plain(name): 0} for name in names}, {name: _plain_parts(name) for name in left})
+    meant = dict(found.pairs)
+    for name in [name for name in names if name not in meant and name not in found.rivals][:_MOST_SEARCHED]:
+        free = {_plain(other): other for other in found.left if other not in meant.values()}
+        alike = [plain for plain in free if _numbers(plain) == _numbers(name)] if len(free) < _SEARCHED else []
+        meant.update((name, free[plain]) for plain in difflib.get_close_matches(_plain(name), alike, 1, _NEAR))
+    return meant
+
+
+def near(name: str, there: Iterable[str]) -> str:
+    """Returns which of these names may be meant (`likely`); empty if none is like it."""
+    return likely([name], there).get(name, "")
 
 
 def composed(name: str) -> str:
@@ -128,7 +142,18 @@ def composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def _bare(name: str) -> str:
-    stem = PurePosixPath(name.replace("\\", "/")).name.partition(".")[0]
-    letters = "".join(filter(str.isalnum, composed(stem).casefold()))
-    return letters.lstrip("0") or letters
+def _plain(name: str) -> str:
+    """Returns a name's words and numbers, without folders, ending, marks, capitals and zeros in front."""
+    stem = _ENDING.sub("", PurePosixPath(composed(name).replace("\\", "/")).name)
+    return " ".join(word.lstrip("0") or "0" for word in _WORD.findall(stem.casefold())) or name
+
+
+def _plain_parts(name: str) -> Names:
+    """Returns the same with fewer of the words, at the beginning or the end."""
+    words = _plain(name).split()[:_MOST_WORDS]
+    places = range(len(words) + 1)
+    return {" ".join(words[a:b]): len(words) - (b - a) for a in places for b in places[a + 1 :]}
+
+
+def _numbers(name: str) -> list[str]:
+    return [word for word in _plain(name).split() if word.isdigit()]

@@ -24,15 +24,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import (
-    NOT_IN_THE_KEY,
-    Ask,
-    Client,
-    Failure,
-    ServerParameters,
-    host_elsewhere,
-    plain,
-)
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, host_elsewhere, plain
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.endpoints.vocabulary import Says
 from edit_eval.errors import CanaryFound, LoadError
@@ -141,11 +133,7 @@ class ChatEndpoint:
         self.capacity = parameters.concurrency
         self._interface = self._maker.interface if self._maker else CHAT_COMPLETIONS
         self.client = Client(
-            parameters,
-            "judge",
-            lambda: self._alive,
-            header=self._interface.header,
-            headers=self._interface.headers,
+            parameters, "judge", lambda: self._alive, header=self._interface.header, headers=self._interface.headers
         )
         self._probe = Probe(
             self.client,

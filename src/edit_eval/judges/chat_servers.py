@@ -200,7 +200,7 @@ DECISIONS: Mapping[str, Mapping[str, Decision]] = {
             mass=(("answers", QUESTION, "label_mass"),),
             source="sglang 0.5.23 srt/entrypoints/openai/protocol.py:1595 (2 to 26 options), serving_decisions.py. "
             "That of vllm 0.33.0 is for text only, that of OpenAI has another form",
-        ),
+        )
     },
     "systemone": {
         "systemone": Decision(

@@ -27,12 +27,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import score_line, short_category
 from edit_eval.reporting.remarks import examined_words, few_images, no_interval
 from edit_eval.reporting.table import Line, Part, Table, print_parts, print_sheet
-from edit_eval.reporting.terminal_text import (
-    Styled,
-    one_line,
-    print_beside,
-    stdout_console,
-)
+from edit_eval.reporting.terminal_text import Styled, one_line, print_beside, stdout_console
 from edit_eval.reporting.verdict import advised, answer_lines, digits, doubt_lines, verdict_sheet
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
@@ -134,16 +129,14 @@ _REMARKS: Mapping[str, Callable[..., Text]] = {
         *of,
     ),
     "lower": lambda *of: Text(
-        "{0}: {1} scores worse on what both made, and {1} fails more edits: {2} of {3} against {4} (p adj. {5}).",
-        *of,
+        "{0}: {1} scores worse on what both made, and {1} fails more edits: {2} of {3} against {4} (p adj. {5}).", *of
     ),
     "tie": lambda *of: Text(
         "{}: neither is shown to score better, but {} fails more edits: {} of {} against {} (p adj. {}). {} is better.",
         *of,
     ),
     "but": lambda *of: Text(
-        "† {0}: {1} scores better, but fails more edits: {2} of {3} against {4} (p adj. {5}, so it may be chance).",
-        *of,
+        "† {0}: {1} scores better, but fails more edits: {2} of {3} against {4} (p adj. {5}, so it may be chance).", *of
     ),
     "perhaps": lambda *of: Text(
         "† {}: {} is not shown to score worse, but fails more edits: {} of {} against {} (p adj. "
@@ -302,19 +295,14 @@ def _unguided(column: str) -> Text:
 
 
 _REASONS: Mapping[str, Callable[[Callable[..., Iterator[Any]]], Text]] = {
-    "blind": lambda of: Text(
-        "judge {} does not put controls below edits, so its scores are no gate",
-        *of("judge"),
-    ),
+    "blind": lambda of: Text("judge {} does not put controls below edits, so its scores are no gate", *of("judge")),
     "unguided": lambda of: _unguided(*of("name")),
     "first_unguided": lambda of: _unguided(*of("first")),
     "worse": lambda of: Text(
-        "{} scores worse than {} by judge {}: {}, adjusted p {}",
-        *of("name", "first", "judge", "difference", "p"),
+        "{} scores worse than {} by judge {}: {}, adjusted p {}", *of("name", "first", "judge", "difference", "p")
     ),
     "not_held": lambda of: Text(
-        "{} cannot be compared with {} by judge {}: no sample is scored in both",
-        *of("name", "first", "judge"),
+        "{} cannot be compared with {} by judge {}: no sample is scored in both", *of("name", "first", "judge")
     ),
     "category_not_held": lambda of: Text(
         "{} cannot be compared with {} by judge {}: a category has no sample that is scored in both",
@@ -329,8 +317,7 @@ _REASONS: Mapping[str, Callable[[Callable[..., Iterator[Any]]], Text]] = {
         *of("name", "first", "judge", "images"),
     ),
     "fails_more": lambda of: Text(
-        "{} fails more edits than {}: {} of {} against {}, adjusted p {}",
-        *of("name", "first", "b", "total", "a", "p"),
+        "{} fails more edits than {}: {} of {} against {}, adjusted p {}", *of("name", "first", "b", "total", "a", "p")
     ),
     "no_interval": lambda of: Text(
         "{} is not shown to be less than {} worse than {} by judge {}: the difference of {} has no interval",

@@ -189,9 +189,6 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "  ", line)
         if parameter.doc:
             print_beside(console, "      ", _whole(parameter.doc))
-    if description.unreported:
-        console.print()
-        print_beside(console, "  ", Styled(description.unreported, style="yellow"))
     if description.scores:
         console.print()
         print_beside(console, "  ", Styled(Text("It gives these scores:"), style="dim"))

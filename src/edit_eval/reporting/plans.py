@@ -11,13 +11,7 @@ from edit_eval.execution.findings import Finding, Level
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.language import worded
 from edit_eval.reporting.table import Column, Table, Words, terminal_table
-from edit_eval.reporting.terminal_text import (
-    Styled,
-    one_line,
-    padded,
-    print_beside,
-    stdout_console,
-)
+from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
 from edit_eval.text import Text, counted
 
 BOUND = Text("Bound: makespan divided by the time of perfectly even work and loading")

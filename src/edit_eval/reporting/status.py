@@ -52,14 +52,7 @@ from edit_eval.reporting.progress.view import (
 )
 from edit_eval.reporting.repetition import recorded_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
-from edit_eval.reporting.terminal_text import (
-    Styled,
-    lines_of,
-    one_line,
-    print_beside,
-    print_facts,
-    stdout_console,
-)
+from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_beside, print_facts, stdout_console
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory

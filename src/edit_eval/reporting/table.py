@@ -243,7 +243,7 @@ def print_parts(parts: Iterable[Part], console: Console, language: str = "") -> 
         number, lines = groups[place]
         with console.capture() as shown:
             print_sheet(lines, console, language)
-        rows = sum(-(-max(1, cell_len(row)) // console.width) for row in shown.get().splitlines())
+        rows = sum(-(-max(1, cell_len(row)) // console.width) for row in shown.get().rstrip("\n").split("\n"))
         if number and rows > room:
             room = 0  # nothing of less weight takes its place
             continue

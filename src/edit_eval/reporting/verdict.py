@@ -149,7 +149,7 @@ def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Tex
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
-_TYPED = frozenset({"finish", "retry", "controls", "audit", "audit_language"})
+_TYPED = frozenset({"finish", "retry", "controls", "vote", "audit", "audit_language"})
 """What names a command or a setting: for who ran the evaluation, not for who reads of it."""
 
 
@@ -519,6 +519,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "look": lambda advice: Text("Look at the pictures on which the judges differ most, and mark which judge is right."),
     "weigh": lambda advice: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda advice: Text("More pictures will hardly change this: choose by speed, price or licence."),
+    "vote": lambda advice: Text("Look at the edits, and vote which are better (edit-eval view)."),
     "compare": lambda advice: Text("Add a second edit model to the configuration, and the two are compared."),
     "same_samples": lambda advice: Text("Have both models edit the same samples, and judge the edits."),
     "audit": lambda advice: Text(

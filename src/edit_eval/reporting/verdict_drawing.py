@@ -174,11 +174,7 @@ def _paired(
 
 
 def _dots(
-    opinion: Opinion,
-    axis: Ruler,
-    link: Callable[[str], str] | None,
-    places: Callable[[str], int] | None,
-    digits: int,
+    opinion: Opinion, axis: Ruler, link: Callable[[str], str] | None, places: Callable[[str], int] | None, digits: int
 ) -> Iterator[Markup]:
     count = len(opinion.dots)
     radius = 3.5 if count <= 40 else 2.5 if count <= 150 else 1.5
@@ -297,12 +293,7 @@ def _svg(parts: Sequence[Markup], height: int, words: Text, language: str, *, pa
 
 
 def _label(
-    labelled: tuple[Markup, str],
-    anchor: str,
-    y: int,
-    width: float,
-    places: Callable[[str], int] | None,
-    name: str,
+    labelled: tuple[Markup, str], anchor: str, y: int, width: float, places: Callable[[str], int] | None, name: str
 ) -> Markup:
     """Returns words at the left or the right end of the drawing, on the line `y`, in the colour of a model it names.
 

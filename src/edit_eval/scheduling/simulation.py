@@ -83,11 +83,7 @@ class Simulation:
     """Carries out a policy's commands in simulated time."""
 
     def __init__(
-        self,
-        policy: Policy,
-        work: Work,
-        timing: Timing,
-        span: Span = lambda replica, kind, begin, end: None,
+        self, policy: Policy, work: Work, timing: Timing, span: Span = lambda replica, kind, begin, end: None
     ) -> None:
         self._policy, self._work, self._timing, self._span = policy, work, timing, span
         self._now = 0.0

@@ -221,22 +221,12 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
     looks = max((results.scoring[battle.judge].looks for battle in battles[:1]), default=1)
     tables = tables_of(results.scoring[judge].scales for judge in results.battle_judges)
     ranking = preferences(
-        votes,
-        results.edit_models,
-        taken_in={vote.rater for vote in votes},
-        tables=tables,
-        looks=looks,
+        votes, results.edit_models, taken_in={vote.rater for vote in votes}, tables=tables, looks=looks
     )
     return JointStrengths(strengths=ranking.strengths, differences=ranking.differences, family=ranking.family)
 
 
-def _come_to(
-    results: Results,
-    battles: Sequence[Judgement],
-    score: str,
-    tables: int,
-    looks: int,
-) -> ScoreBattles:
+def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables: int, looks: int) -> ScoreBattles:
     """Returns the results of a judge's battles by one of its scores."""
     votes = votes_of(battles, score, results.samples)
     edits = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.status for edit in results.edits}

@@ -34,11 +34,7 @@ from edit_eval.statistics.compared import (
     SampleDifference,
     family_of,
 )
-from edit_eval.statistics.failures import (
-    PairedFailures,
-    failed_edits,
-    paired_failures,
-)
+from edit_eval.statistics.failures import PairedFailures, failed_edits, paired_failures
 from edit_eval.statistics.families import Correction, ranks
 from edit_eval.statistics.gate import hold_against_first
 from edit_eval.statistics.intervals import (

@@ -38,9 +38,7 @@ from edit_eval.statistics.intervals import (
     cluster_codes,
     linear_estimate,
 )
-from edit_eval.statistics.strengths import (
-    Davidson,
-)
+from edit_eval.statistics.strengths import Davidson
 from edit_eval.statistics.votes import Vote
 
 LEAST_KEPT = 0.7

@@ -60,12 +60,7 @@ def _multiple(freedom: float, freedom_between: float, asymmetry: float, alpha: f
 
 
 def clusters_needed(
-    estimate: Estimate,
-    difference: float,
-    span: float,
-    *,
-    alpha: float = ALPHA,
-    power: float = POWER,
+    estimate: Estimate, difference: float, span: float, *, alpha: float = ALPHA, power: float = POWER
 ) -> int | None:
     """Returns how many clusters like those seen would show a true difference of `difference`; None if unknown.
 

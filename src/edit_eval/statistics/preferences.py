@@ -13,21 +13,10 @@ import msgspec
 import numpy as np
 
 from edit_eval.statistics.fitted_strengths import ELO, NO_FIT, davidson, fit_strengths, newton, table_of_pairs, unit
-from edit_eval.statistics.intervals import (
-    FloatArray,
-    IntArray,
-    sign_test,
-    wilson_interval,
-)
+from edit_eval.statistics.intervals import FloatArray, IntArray, sign_test, wilson_interval
 from edit_eval.statistics.ordinal import alpha
 from edit_eval.statistics.raters import voters_of
-from edit_eval.statistics.strengths import (
-    Preferences,
-    RankedStrength,
-    RaterAgreement,
-    StrengthDifference,
-    Voter,
-)
+from edit_eval.statistics.strengths import Preferences, RankedStrength, RaterAgreement, StrengthDifference, Voter
 from edit_eval.statistics.votes import SHARES, Vote
 
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8

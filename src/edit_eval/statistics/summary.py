@@ -208,11 +208,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
     return Summary(
         schema=SCHEMA,
         status="complete" if besides.complete else "incomplete",
-        coverage=RequiredCoverage(
-            **msgspec.structs.asdict(of_all),
-            required=float(min_coverage),
-            reached=all(reached),
-        ),
+        coverage=RequiredCoverage(**msgspec.structs.asdict(of_all), required=float(min_coverage), reached=all(reached)),
         judges=dict(results.examined),
         controls=controls,
         results=entries,
@@ -333,11 +329,7 @@ def entries_of(results: Results, min_coverage: float) -> list[Result]:
 
 
 def _entry(
-    results: Results,
-    pair: tuple[str, str],
-    judgements: Sequence[Judgement],
-    benchmark: _Benchmark,
-    min_coverage: float,
+    results: Results, pair: tuple[str, str], judgements: Sequence[Judgement], benchmark: _Benchmark, min_coverage: float
 ) -> Result:
     edit_model, judge = pair
     scoring = results.scoring[judge]

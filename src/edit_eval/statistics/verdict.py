@@ -252,6 +252,7 @@ class Advice(msgspec.Struct, frozen=True):
         "weigh",
         "choose",
         "compare",
+        "vote",
         "same_samples",
         "audit",
         "audit_language",
@@ -441,11 +442,7 @@ def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
 
 
 def _opinion(
-    judge: str,
-    columns: Sequence[ScoreColumn],
-    comparison: PairedTests,
-    known: Known,
-    copy: tuple[str, float] | None,
+    judge: str, columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known, copy: tuple[str, float] | None
 ) -> Opinion:
     of_judge = ranked([column for column in comparison.columns if column.judge == judge])
     by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}
@@ -732,8 +729,8 @@ def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[A
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
     counted = [opinion for opinion in opinions if opinion.counts]
-    if kind == "alone":
-        yield Advice("compare")
+    if kind == "alone" or not opinions:
+        yield Advice("compare" if opinions else "vote")
     elif kind == "judges_disagree":
         yield Advice("look", names=tuple(opinion.judge for opinion in counted))
     elif kind == "trade":

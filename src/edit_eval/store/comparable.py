@@ -391,7 +391,7 @@ def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tup
     left = [{judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one} for run in runs]
     if nothing := next((name for name, judges in zip(names, left, strict=True) if not judges), ""):
         raise ConfigurationError(
-            Text("{}: its judges compare two edits, and have no scores; its report has strengths", nothing)
+            Text("{}: no judge of it scores single edits; `report` and `votes` have what there is", nothing)
         )
     whole = [dict(judges) for judges in left]
     shared: list[tuple[str, ...]] = []

@@ -25,15 +25,7 @@ from edit_eval.protocols.judging import (
 )
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
-from edit_eval.store.cells import (
-    REPEAT_STRIDE,
-    Cells,
-    edit_key,
-    replay_key,
-    reply_key,
-    seed_of_edit,
-    sources_of,
-)
+from edit_eval.store.cells import REPEAT_STRIDE, Cells, edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
 from edit_eval.store.subjects.contract import Shown
@@ -576,7 +568,9 @@ class Matrix:
 
     @property
     def pending(self) -> int:
-        """Number of judgements still pending, controls included."""
+        """Number of judgements still pending, controls included. Without judges, of edits."""
+        if not self.judges:
+            return sum(edit.status is Status.PENDING for edit in self.edits)
         return sum(map(self.is_pending, self.open_judgements()))
 
 

@@ -313,13 +313,17 @@ def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
+_EDIT, _REPLY = ("edit_model", "sample_id", "edit_seed"), ("edit_model", "sample", "edit_seed")
+"""What an edit's record calls its address, and a reply's record."""
+
+
 class Offer(NamedTuple):
     """What an earlier run has that this one needs."""
 
     edits: int
     answers: int
-    """Of the same judges, about pictures that are there; where edits are finished ones that nobody has looked at yet,
-    also about others."""
+    """Of the same judges, about pictures that are there or among these edits; where edits are finished ones that nobody
+    has looked at yet, also about others."""
 
     @property
     def words(self) -> str:
@@ -338,12 +342,18 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
     for run in runs if wanted or asked else ():
         try:
             directory = RunDirectory.existing(run)
-            there = {r["key"] for r in directory.read("edits") if r["status"] == Status.OK.value} & wanted
-            said = {r["key"]: r["judge"] for r in directory.read("replies") if r.get("status") == Status.OK.value}
-            alike = _same_judges(directory, matrix) if wanted and matrix.experiment.finished else ()
+            made = [r for r in directory.read("edits") if r["status"] == Status.OK.value and r["key"] in wanted]
+            there, about = {r["key"] for r in made}, {tuple(map(r.get, _EDIT)) for r in made}
+            replies = (r for r in directory.read("replies") if r.get("status") == Status.OK.value)
+            said = {r["key"]: (r["judge"], tuple(map(r.get, _REPLY))) for r in replies}
+            alike = _same_judges(directory, matrix) if wanted and (there or matrix.experiment.finished) else ()
         except (OSError, RunDirectoryError):  # unreadable or damaged: no reason not to begin
             continue
-        answers = {key for key, judge in said.items() if key in asked or judge in alike}
+        answers = {
+            key
+            for key, (judge, of) in said.items()
+            if key in asked or (judge in alike and (matrix.experiment.finished or of in about))
+        }
         if there or answers:
             sources[run] = Offer(len(there), len(answers))
             wanted -= there

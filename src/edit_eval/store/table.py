@@ -235,7 +235,7 @@ def what_is_left(table: JudgementTable) -> str:
     kept = sum(e.status is not PENDING for e in edits)
     judgements = [j for j in table.rows() if j.status is not SKIPPED]
     judged = sum(j.status is not PENDING for j in judgements)
-    if judged == len(judgements):
+    if judged == len(judgements) and (judgements or kept == len(edits)):
         return Text(
             "Nothing to do: {} and {} already complete",
             counted(len(edits), "edit"),

@@ -583,12 +583,10 @@ def _paths(incomplete: str) -> list[str]:
 Config = Annotated[
     str,
     typer.Argument(
-        metavar="CONFIG",
-        help="The YAML file, or a name that `list` shows.",
-        autocompletion=_configurations,
+        metavar="CONFIG", help="The YAML file, or a name that `list` shows.", autocompletion=_configurations
     ),
 ]
-JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
+JUDGE = "openai/MODEL, MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
 """What a flag `--judge` takes."""
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=_runs)]
 
@@ -611,8 +609,7 @@ Code = Annotated[
 ]
 """Taken as it is read: a verb only names it."""
 RunDir = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
+    Path | None, typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="Print all tables.")]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]

@@ -69,9 +69,7 @@ def list_() -> None:
 
 
 @verb(components, short_help="Show the parameters of a benchmark, model, judge or protocol.")
-def describe(
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
-) -> None:
+def describe(type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")]) -> None:
     """Show the parameters of a benchmark, edit model, judge or protocol, and a protocol's scores."""
     from edit_eval.reporting.components import description_document, print_description
 

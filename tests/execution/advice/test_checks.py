@@ -160,7 +160,7 @@ class TestModels:
         assert sum("is not in the cache" in text for text in texts) == 2
         assert any("placement: auto is together here" in text for text in texts)
         assert all(question.on_gpu for question in no_probes)
-        assert "weights to be downloaded (119.8 GB)" in of(findings, "disk")[1].text
+        assert "weights still to come (119.8 GB)" in of(findings, "disk")[1].text
 
     def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[probing.EnvironmentProbe]) -> None:
         asked = {"protocol": {"answer": "reason_then_score"}}
@@ -491,11 +491,51 @@ def test_a_judge_that_tells_no_steps_may_be_taken_for_hung(
 
 
 @pytest.mark.usefixtures("no_probes")
+def test_finished_edits_are_counted_and_what_is_missing_is_named(load: Load, tmp_path: Path) -> None:
+    edits = tmp_path / "edits"
+    edits.mkdir()
+    for name in ("00000_物理", "grid"):
+        Image.new("RGB", (8, 8)).save(edits / f"{name}.png")
+    model = {"type": "image_folder", "params": {"folder": str(edits), "device_ids": "cpu:1"}}
+    [line] = [f for f in examine(load(diffusion_model=model)) if "of 2 edits" in f.text]
+    assert (line.level, line.text) == ("warning", "image_folder: 1 of 2 edits; missing: 00001_环境; not used: grid.png")
+    assert "files: {SAMPLE: FILE}" in line.advice
+    model["params"] |= {"files": {"00001_环境": "grid.png"}}
+    [line] = [f for f in examine(load(diffusion_model=model)) if "of 2 edits" in f.text]
+    assert (line.level, line.text) == ("ok", "image_folder: 2 of 2 edits")
+
+
+@pytest.mark.usefixtures("no_probes")
+@pytest.mark.parametrize("reach", ["reached", "out of reach", "offline"])
+def test_weights_that_are_still_to_come_are_counted_once(
+    load: Load, monkeypatch: pytest.MonkeyPatch, reach: str
+) -> None:
+    """Even where this machine cannot download them: somebody has to bring them, and they need room."""
+    monkeypatch.setattr(checks, "hub_answers", lambda environment: reach == "reached")
+    if reach == "offline":
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": 78 * 10**9}))
+    editor, judge = ({"type": of, "params": {"device_ids": "cpu:1"}} for of in ("qwen_image_edit", "qwen3_vl"))
+    several = {"edit_models": {"a": editor, "b": editor}, "judges": {"j": judge}}
+    path = load().benchmark.parameters["data_path"]
+    [whole] = [f for f in examine(load_configuration({"benchmark": path, **several})) if "still to come" in f.text]
+    assert whole.stops
+    assert whole.text.startswith("weights still to come (119.8 GB): 78.0 GB free at ")
+
+
+@pytest.mark.usefixtures("no_probes")
 def test_a_server_of_ones_own_may_need_no_key(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    for url, level in (("", "problem"), ("http://localhost:8000/v1", "note")):
-        params = {"device_ids": "cpu:1", "model": "m", "base_url": url}
+    own = "http://localhost:8000/v1"
+    asked: tuple[tuple[dict[str, str], str], ...] = (
+        ({"base_url": ""}, "problem"),
+        ({"base_url": own}, "note"),
+        ({"api": "openai"}, "problem"),
+        ({"api": "openai", "base_url": own}, "note"),
+    )
+    for given, level in asked:
+        params = {"device_ids": "cpu:1", "model": "m", **given}
         configuration = load(reward_model={"type": "chat_endpoint", "params": params})
         assert [finding.level for finding in of(examine(configuration), "keys")] == [level]
 
@@ -527,7 +567,7 @@ def test_a_size_that_nobody_knows_is_no_number(load: Load, tmp_path: Path, monke
     findings = examine(load(diffusion_model={"type": "qwen_image_edit", "params": params}))
     text = " ".join(finding.sentence for finding in findings)
     assert "somebody/some-model (of unknown size) is not in the cache" in text
-    assert "weights to be downloaded (of unknown size)" in text
+    assert "weights still to come (of unknown size)" in text
     assert "0.0 MB" not in text
 
 

@@ -62,12 +62,7 @@ def test_offloading_is_slower_than_what_was_published(tmp_path: Path, offload: s
 
 @pytest.mark.parametrize(
     ("answer", "batch_size", "seconds"),
-    [
-        ("score", 1, 0.5),
-        ("score", 2, 0.3),
-        ("reason_then_score", 4, 1.7),
-        ("probabilities", 1, 0.15),
-    ],
+    [("score", 1, 0.5), ("score", 2, 0.3), ("reason_then_score", 4, 1.7), ("probabilities", 1, 0.15)],
 )
 def test_a_pair_is_read_once_and_its_answer_written_token_by_token(
     tmp_path: Path, answer: str, batch_size: int, seconds: float

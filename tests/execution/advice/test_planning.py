@@ -68,11 +68,7 @@ def test_the_document_is_what_was_agreed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "execution",
-    [
-        {},
-        {"placement": "together"},
-        {"schedule": "batch_sync", "order": "by_category", "placement": "swap"},
-    ],
+    [{}, {"placement": "together"}, {"schedule": "batch_sync", "order": "by_category", "placement": "swap"}],
 )
 def test_the_configuration_s_own_combination_is_marked(tmp_path: Path, execution: dict[str, str]) -> None:
     combination = own(make_plan(settings(tmp_path, execution), CATEGORIES))

@@ -20,7 +20,7 @@ ROUNDS: dict[str, Any] = {
     "refinements": {
         "e0@2": Refinement(edit_model="e0", judge="j", before="e0", round=2),
         "e0@3": Refinement(edit_model="e0", judge="j", before="e0@2", round=3, source="last"),
-    },
+    }
 }
 
 

@@ -86,12 +86,7 @@ def test_a_question_is_ordered_with_the_pictures_and_what_they_were(desk: Desk) 
             "key": desk.matrix.key(0),
             "pictures": [
                 {"name": "source", "steps": [], "path": "/sources/0.png", "digest": ""},
-                {
-                    "name": "edit",
-                    "steps": [],
-                    "path": str(desk.directory.path / edit.image),
-                    "pixels": edit.pixels,
-                },
+                {"name": "edit", "steps": [], "path": str(desk.directory.path / edit.image), "pixels": edit.pixels},
             ],
         }
     ]

@@ -385,14 +385,7 @@ def test_the_records_of_several_starts_are_added_up(tmp_path: Path) -> None:
     ends = [(start, *end) for start in (1, 2) for end in ((6, 1), (7, 2))]
     assert timeline.memory == tuple(
         MemoryUse(
-            start_number=start,
-            device="cuda:0",
-            model="m",
-            kind="editing",
-            before=1,
-            loaded=5,
-            peak=peak,
-            after=after,
+            start_number=start, device="cuda:0", model="m", kind="editing", before=1, loaded=5, peak=peak, after=after
         )
         for start, peak, after in ends
     )

@@ -127,7 +127,7 @@ class TestDisk:
         first, second = disk_findings(tmp_path / "runs", 10_000, {tmp_path / "hub": 90_000_000_000})
         assert first.level == "ok"
         assert second.stops
-        assert second.text.startswith("weights to be downloaded (90.0 GB)")
+        assert second.text.startswith("weights still to come (90.0 GB)")
         assert second.advice.startswith("free 10.0 GB")
 
     def test_without_a_configuration_only_the_room_is_told(self, tmp_path: Path, free: dict[str, float]) -> None:

@@ -106,26 +106,6 @@ def test_judges_that_scored_nothing_in_common(make_sample, make_results):
     assert (between["edits"], between["alpha"], between["ci95"], between["no_alpha"]) == (0, None, None, "no_scores")
 
 
-@pytest.mark.check
-def test_the_interval_of_alpha_holds_it(make_sample, make_results):
-    """Against the alpha of a very large draw from the same world, in about 95 of 100 small ones."""
-    generator = np.random.default_rng(12)
-
-    def draw(count):
-        truth = generator.normal(size=(count, 1))
-        return truth + 0.7 * generator.normal(size=(count, 2))
-
-    truth = ordinal_alpha(draw(200_000))
-    samples = [make_sample(index) for index in range(80)]
-    covered = 0
-    for _ in range(50):
-        ratings = draw(80)
-        scores = {("m", judge): [[value] for value in ratings[:, at]] for at, judge in enumerate("xy")}
-        low, high = judge_agreement(make_results(samples, scores), resamples=150)["between_judges"]["ci95"]
-        covered += low <= truth <= high
-    assert covered >= 43
-
-
 def test_judges_on_unlike_scales_have_no_alpha(make_sample, make_results):
     scoring = {
         judge: Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=highest)})

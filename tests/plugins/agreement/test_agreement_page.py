@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from documents import plain
-from edit_eval.reporting.page.charts import charts
 from reporting.reported_runs import build_run
 from reporting.reports import report_on
-from reporting.three_scores import with_three_scores
 
 SMALL = (24, 16)
 TWO = ("first", "second")
@@ -40,16 +36,3 @@ def test_repeats_are_held_against_each_other(tmp_path: Path) -> None:
     assert f">{card['retest']['sd']:.2f}<" in section
     assert f">{card['retest']['icc']:.2f}<" in section
     assert "Agreement between" not in section  # there is only one judge
-
-
-@pytest.mark.check
-def test_judges_on_unlike_scales_have_no_diagonal(tmp_path: Path) -> None:
-    run = build_run(tmp_path, samples=10, size=SMALL, edit_models=TWO, judges=("three", "kind"))
-    drawn = []
-    for made in (run, with_three_scores(run, "three")):
-        report = report_on(made, analyses=True)
-        drawn += charts(report.results, report.summary, "en")["agreement"]
-    alike, unlike = drawn
-    assert (len(alike["layer"]), "layer" in unlike) == (2, False)
-    domains = [unlike["encoding"][axis]["scale"]["domain"] for axis in ("x", "y")]
-    assert domains == [[1, 5], [0, 10]]

@@ -137,10 +137,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "bridge.md").read_text("utf-8")
 
 @pytest.mark.parametrize(
     ("models", "images", "runs"),
-    [
-        (4, 50, FEW),
-        *(pytest.param(m, n, 200, marks=pytest.mark.chaos) for m in (3, 4, 6, 8) for n in (50, 100, 200)),
-    ],
+    [(4, 50, FEW), *(pytest.param(m, n, 200, marks=pytest.mark.chaos) for m in (3, 4, 6, 8) for n in (50, 100, 200))],
 )
 def test_a_run_told_on_the_scale_of_a_judge_that_never_saw_it(models, images, runs, record):
     """The interval holds what the old judge would have said of one model more; how wide it is, docs/bridge.md says."""

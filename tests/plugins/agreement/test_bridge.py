@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from agreements import drawn
-from edit_eval.plugins.agreement.bridge import (
-    _translated,
-    beyond,
-    held_out_models,
-    off_by,
-    predicted_mean,
-)
+from edit_eval.plugins.agreement.bridge import _translated, beyond, held_out_models, off_by, predicted_mean
 from edit_eval.plugins.agreement.calibration import Pairs
 from edit_eval.records import Scale
 

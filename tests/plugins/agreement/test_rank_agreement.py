@@ -51,12 +51,7 @@ def scores(*values: float):
 
 
 def test_what_has_no_correlation_does_not_count():
-    first = {
-        "few": scores(1, 2, 3),
-        "flat": scores(5, 5, 5, 5, 5),
-        "some": scores(1, 3, 2, 4, 5),
-        "only": scores(1),
-    }
+    first = {"few": scores(1, 2, 3), "flat": scores(5, 5, 5, 5, 5), "some": scores(1, 3, 2, 4, 5), "only": scores(1)}
     second = {"few": scores(1, 2, 3), "flat": scores(1, 2, 3, 4, 5), "some": scores(1, 2, 3, 4, 5)}
     agreement = rank_agreement(first, second)
     assert agreement["edit_models"] == {

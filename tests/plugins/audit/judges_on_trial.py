@@ -152,11 +152,7 @@ DAMNED: dict[str, tuple[Scores, str, set[str]]] = {
     # the verdict, and what is to be named, of judges that see everything and like something wrong, or do not mind it
     "prefers unasked changes": (favouring("extra"), "failed", {"right_over_extra"}),
     "prefers the wrong target": (favouring("wrong_target"), "failed", {"right_over_wrong_target"}),
-    "prefers both": (
-        favouring("extra", "wrong_target"),
-        "failed",
-        {"right_over_extra", "right_over_wrong_target"},
-    ),
+    "prefers both": (favouring("extra", "wrong_target"), "failed", {"right_over_extra", "right_over_wrong_target"}),
     "prefers what nothing follows from": (favouring("no_consequence"), "failed", {"right_over_no_consequence"}),
     "prefers half measures": (favouring(*DOSES), "failed", {f"right_over_{dose}" for dose in DOSES}),
     "prefers one dose": (favouring("dose_50"), "failed", {"right_over_dose_50"}),

@@ -18,24 +18,9 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.plugins.audit import passports
-from edit_eval.plugins.audit.examiner import Examined
 from edit_eval.plugins.audit.trial import Audit, audit
 from edit_eval.protocols.asked import asked_judges
 from stumbling_blocks import stumbling_blocks
-
-CONSTANT = '''
-class Judge:
-    """Always content."""
-
-    def __init__(self, parameters):
-        pass
-
-    def load(self, devices):
-        pass
-
-    def judge(self, requests):
-        return ["7.000"] * len(requests)
-'''
 
 
 def configuration(**changes: Any) -> dict[str, Any]:
@@ -197,35 +182,6 @@ def test_on_two_workers_and_on_one_killed_and_resumed_it_is_the_same(made: Audit
         assert said[key] == known[key], key
 
 
-@pytest.mark.check
-def test_a_constant_judge_fails_however_often_somebody_tries(tmp_path: Path) -> None:
-    """Each audit has new scenes and is counted, and one that goes on has its own: the passport's line says so."""
-    (tmp_path / "own.py").write_text(CONSTANT, "utf-8")
-    constant = {"class_path": f"{tmp_path}/own.py:Judge", "params": {"device_ids": "cpu:2"}}
-    more: dict[str, Any] = {
-        "judges": {"other": {"type": "scene_judge"}, "constant": constant},
-        "judge": "constant",
-        "benchmark": {"type": "scenes", "language": "zh"},
-    }
-    first = examine(tmp_path, "first", **more)
-    assert first.passport.verdict == "failed"
-    assert first.findings.measures["modal_share"].missed
-    assert first.passport.subject.language == "zh"
-    assert "未通过" in first.page.read_text("utf-8")
-    second = examine(tmp_path, "second", **more)
-    seeds = [made.passport.benchmark["seed"] for made in (first, second)]
-    assert seeds[0] != seeds[1]
-    assert second.file == first.file
-    assert [attempt.seed for attempt in second.passport.tries] == seeds
-    said = Examined(passport=passports.read_file(second.file), language="en").document.line
-    assert f"; 1 scenes a category, 128 pixels, seed {seeds[1]}, try 2 after failed;" in said
-    again = examine(tmp_path, "first", **more)
-    assert again.passport.benchmark["seed"] == seeds[0]
-    assert sorted(attempt.seed for attempt in again.passport.tries) == sorted(seeds), (
-        "one that goes on is no further try"
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -246,11 +202,7 @@ def test_a_judge_that_compares_is_examined_by_pairs_and_stands_beside_itself_ask
 ) -> None:
     judge = {"type": "scene_judge", "params": {"device_ids": "cpu:2"}, "protocol": {"type": "pairwise"}}
     by_pairs = audit(
-        configuration(judges={"judge": judge}),
-        run_dir=tmp_path / "run",
-        folder=made.file.parent,
-        size=128,
-        scenes=1,
+        configuration(judges={"judge": judge}), run_dir=tmp_path / "run", folder=made.file.parent, size=128, scenes=1
     )
     assert by_pairs.run.results.edit_models == ("rungs", "worse")
     assert not by_pairs.run.results.judgements

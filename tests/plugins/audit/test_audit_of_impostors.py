@@ -17,10 +17,7 @@ from plugins.audit.ladder_results import SCALE, Scores, Shown, ladder, results_o
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param((2, 8), id="quick"),
-        pytest.param((18, 1), id="whole", marks=pytest.mark.chaos),
-    ],
+    params=[pytest.param((2, 8), id="quick"), pytest.param((18, 1), id="whole", marks=pytest.mark.chaos)],
 )
 def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Shown, ...]:
     """18 scenes a category: few, and enough for everything to be passed. Two that are shown eight times are enough

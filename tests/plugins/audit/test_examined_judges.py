@@ -134,10 +134,7 @@ def test_compare_says_of_each_run_what_it_knows_of_the_judge(made: Run, tmp_path
     copy = Run(Path(shutil.copytree(made.path, tmp_path / "copy")))
     examined(made, copy.path / "passports", measures={})
     notes = compare_runs([made, copy]).notes
-    assert [*notes[-2:]] == [
-        "judge testing, in run: not audited",
-        "judge testing, in copy: audited 2026-11-21: passed",
-    ]
+    assert [*notes[-2:]] == ["judge testing, in run: not audited", "judge testing, in copy: audited 2026-11-21: passed"]
     known = [Run(run.path, copy.path / "passports") for run in (made, copy)]
     assert compare_runs(known).notes[-1] == "judge testing: audited 2026-11-21: passed"
 

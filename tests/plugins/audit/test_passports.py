@@ -133,8 +133,7 @@ class Judge:
 
 
 @pytest.mark.parametrize(
-    ("changed", "known"),
-    [("measuring.py", False), ("deeper/scale.py", False), ("own.py", False), ("beside.py", True)],
+    ("changed", "known"), [("measuring.py", False), ("deeper/scale.py", False), ("own.py", False), ("beside.py", True)]
 )
 def test_a_class_is_known_by_all_modules_that_it_imports(tmp_path: Path, changed: str, known: bool) -> None:
     """A judge whose helper says 7 to everything is not the one that was examined."""

@@ -20,15 +20,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.chart import best_of_charts
 from edit_eval.plugins.best_of.section import pairs_of, shared_family
 from edit_eval.plugins.best_of.sheet import best_of_sheet
-from edit_eval.plugins.best_of.worth import (
-    Tried,
-    all_fail,
-    best_of,
-    by_lot,
-    chances,
-    rater,
-    sizes_of,
-)
+from edit_eval.plugins.best_of.worth import Tried, all_fail, best_of, by_lot, chances, rater, sizes_of
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.page.documents import write_document
@@ -220,12 +212,7 @@ def test_the_same_judge_is_refused_and_one_of_its_family_named() -> None:
     warned = [part for part in best_of_sheet(best_of(run, by["small"], by["large"])) if isinstance(part, Line)]
     assert [part.look for part in warned].count("problem") == 1
     # Each judge chooses once, and whoever is least like it reports.
-    assert pairs_of(run) == [
-        ("small", "gemma"),
-        ("again", "gemma"),
-        ("large", "gemma"),
-        ("gemma", "small"),
-    ]
+    assert pairs_of(run) == [("small", "gemma"), ("again", "gemma"), ("large", "gemma"), ("gemma", "small")]
     assert pairs_of(replace(run, judges=("small", "again"))) == []
 
 

@@ -267,10 +267,7 @@ def test_init_knows_them_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     draft = look_at_model("edit_model", "nano=gemini/gemini-3-pro-image", Pictures({}, ""))
     assert draft.name == "nano"
-    assert draft.section == {
-        "type": "api",
-        "params": {"model": "gemini/gemini-3-pro-image", "device_ids": "cpu:1"},
-    }
+    assert draft.section == {"type": "api", "params": {"model": "gemini/gemini-3-pro-image", "device_ids": "cpu:1"}}
     assert "GEMINI_API_KEY" in draft.words
     assert "0.134 USD" in draft.words
     assert look_at_model("edit_model", "fal/not-an-endpoint", Pictures({}, "")).section["type"] == "diffusers"

@@ -11,6 +11,8 @@ import pytest
 
 from command_lines import Command
 from edit_eval import evaluate
+from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.gate.gating import gate
 from edit_eval.run import Run, compare
 from small_benchmark import sample_id, write_benchmark
 
@@ -83,3 +85,10 @@ def test_a_margin_through_the_command_line_and_in_python(run: Run, command: Comm
     refused = command("compare", run.path, "--margin", "0.5")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == "error: --margin needs --fail-if-worse: give both or neither\n"
+
+
+def test_one_model_is_held_against_one_that_is_told_the_same(tmp_path: Path) -> None:
+    told = settings(tmp_path) | {"rounds": {"critic": "critic", "max": 2}}
+    told["judges"]["critic"] = {**told["judges"]["judge"], "protocol": {"answer": "reason_then_score"}}
+    with pytest.raises(ConfigurationError, match="leave out `rounds` and `rewrite`"):
+        gate(told, told, margin=0.3, folder=tmp_path / "gate")

@@ -16,6 +16,11 @@ from command_lines import Command, caller, one_error
 from edit_eval import cli, preparation, run
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import read_file
+from edit_eval.judges.closed_judges import MAKERS, judge_of
+from edit_eval.plugins.init.models import CLOSED, LARGE
+from edit_eval.records import Status
+from edit_eval.run import Run
+from fake_nvml import gpu, install
 from judge_server import JudgeServer
 from photographs import COUNT, draw, name, opinion
 
@@ -112,7 +117,8 @@ def test_what_is_asked_at_a_terminal(
 ) -> None:
     """Each question is asked again until its answer can be read; what is likely is offered."""
     asked: list[tuple[str, Any]] = []
-    answers = iter(["phtos", "photos", "ours=edits_a, testing", server.base_url, "cpu:2", "perhaps", "no"])
+    judging = ["?", "9", "gpt-4.1", "4", server.base_url]
+    answers = iter(["phtos", "photos", "ours=edits_a, testing", *judging, "cpu:2", "perhaps", "no"])
 
     def prompt(question: str, default: Any = None, err: bool = False) -> str:
         asked.append((question.partition("?")[0], default))
@@ -126,17 +132,107 @@ def test_what_is_asked_at_a_terminal(
         ("What are your pictures", "photos"),
         ("What are your pictures", "photos"),
         ("What edits them", "edits_a,edits_b"),
-        ("What judges the edits", None),
+        *[("1 to 6, or a judge as `--judge` takes it, such as openai/gpt-6.1-terra", "6")] * 4,
+        ("Which server", None),
         ("Where does it run", "auto"),
         ("Should judges say why before they score", "yes"),
         ("Should judges say why before they score", "yes"),
     ]
     assert "no such file or folder: phtos; nearest existing: photos" in begun.err
+    assert "give a maker's model (openai/gpt-6.1-terra), OWNER/NAME on the Hub" in begun.err
+    assert "9: answer 1 to 6, or a judge as `--judge` takes it, such as openai/gpt-6.1-terra" in begun.err
+    assert "--judge gpt-4.1: its maker is asked for it by `openai/gpt-4.1`" in begun.err
     written = read_file("evaluation.yaml")
     assert list(written["edit_models"]) == ["ours", "testing"]
     assert written["edit_models"]["testing"]["params"] == {"device_ids": "cpu:2"}
     assert "device_ids: cpu:1" in Path("evaluation.yaml").read_text("utf-8")
     assert "protocol" not in next(iter(written["judges"].values()))
+
+
+def test_who_judges_is_a_choice_with_its_price_and_the_first_that_works_here_is_offered(
+    command: Command, here: Path, unexamined: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for maker in MAKERS.values():
+        monkeypatch.delenv(maker.key, raising=False)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    defaults: list[Any] = []
+
+    def prompt(question: str, default: Any = None, err: bool = False) -> Any:
+        defaults.append(default)
+        return default
+
+    monkeypatch.setattr("typer.prompt", prompt)
+    install(monkeypatch)
+    first = command("init", "1.yaml", "--pictures", "photos", "--instruction", "Mirror it")
+    assert first.code == 0, first
+    assert "1  openai/gpt-6.1-terra  (needs OPENAI_API_KEY; about 0.14 USD for 40 edits)\n" in first.err
+    assert "4  your own server: MODEL@http://localhost:8000/v1\n" in first.err
+    assert "5  Qwen/Qwen3.5-9B on this machine's GPU (none here)\n" in first.err
+    assert "6  nobody yet: I look and vote myself\n" in first.err
+    assert read_file("1.yaml")["judges"] == {}
+    assert first.out.endswith("  edit-eval run 1.yaml\n  edit-eval view    # look and vote\n")
+    install(monkeypatch, gpu(0, 139, 140))
+    assert command("init", "2.yaml", "--pictures", "photos").code == 0
+    assert read_file("2.yaml")["judges"]["Qwen3.5-27B"]["params"]["model_name"] == LARGE
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    third = command("init", "3.yaml", "--pictures", "photos")
+    assert "2  gemini/gemini-3.8-flash  (GEMINI_API_KEY is set; about " in third.err
+    assert read_file("3.yaml")["judges"]["gemini-3.8-flash"]["params"]["api"] == "gemini"
+    assert defaults[:2] == ["edits_a,edits_b", "6"]
+    assert all(judge_of(api, model).price and not judge_of(api, model).ends for api, model in CLOSED.items())
+
+
+def test_nearly_named_edits_and_pictures_elsewhere_are_taken_on_yes(
+    command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run uses exactly what was shown, and nothing of it is a guess of its own."""
+    edits = here / "edits_a"
+    for number, other in ((1, "img_0001.png"), (2, f"{name(2)}-1.png"), (3, f"{name(3)}_edited.png")):
+        (edits / f"{name(number)}.png").rename(edits / other)
+    (edits / f"{name(4)}.png").unlink()
+    shutil.copy(here / "photos" / f"{name(0)}.jpg", edits / "grid.jpg")
+    rows = "".join(f"{name(number)}.jpg,Mirror it\n" for number in range(COUNT))
+    (here / "my.csv").write_text(f"photo,instruction\n{rows}")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", lambda question, default=None, err=False: default)
+    begun = command("init", "--pictures", "my.csv", "--judge", server.base_url)
+    assert begun.code == 0, begun
+    assert "my.csv names 20 files that are not beside it; all of them are in photos/. Taken: " in begun.err
+    assert "pictures_path: photos." in begun.err
+    missing = f"{name(1)} (there is img_0001.png), {name(2)} (there is {name(2)}-1.png), "
+    missing += f"{name(3)} (there is {name(3)}_edited.png), {name(4)}"
+    assert f"edits_a: 16 of 20 edits; missing: {missing}; not used: grid.jpg\n" in begun.err
+    written = read_file("evaluation.yaml")["edit_models"]
+    assert list(written) == ["edits_a", "edits_b"], "the photographs are no edit model"
+    assert written["edits_a"]["params"]["files"] == {
+        name(1): "img_0001.png",
+        name(2): f"{name(2)}-1.png",
+        name(3): f"{name(3)}_edited.png",
+    }
+    ran = command("run", "evaluation.yaml", "--progress", "none")
+    assert ran.code == 3, "one edit is missing"
+    [made] = Path("runs").iterdir()
+    assert f"edits_a: 19 of 20 edits; missing: {name(4)}; not used: grid.jpg" in Run(made).experiment.notes
+    assert [edit.sample_id for edit in Run(made).results.edits if edit.status is not Status.OK] == [name(4)]
+
+
+def test_which_of_several_folders_has_the_sources_is_asked(
+    command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "photos").rename(here / "Bilder")
+    for edit in (here / "edits_a").iterdir():
+        edit.rename(edit.with_suffix(".jpg"))
+    rows = "".join(f"{name(number)}.jpg,Mirror it\n" for number in range(COUNT))
+    (here / "my.csv").write_text(f"photo,instruction\n{rows}")
+    asked = command("init", "--pictures", "my.csv", "--judge", server.base_url)
+    one_error(asked, 2, "my.csv names files that are in each of Bilder, edits_a and edits_b; move it into the folder")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    answers = iter(["photos", "Bilder", None, "yes"])
+    monkeypatch.setattr("typer.prompt", lambda question, default=None, err=False: next(answers) or default)
+    assert command("init", "--pictures", "my.csv", "--judge", server.base_url).code == 0
+    written = read_file("evaluation.yaml")
+    assert written["benchmark"]["pictures_path"] == "Bilder"
+    assert list(written["edit_models"]) == ["edits_a", "edits_b"]
 
 
 def test_a_column_that_nobody_could_guess_is_asked_for(
@@ -196,7 +292,7 @@ def test_several_stand_with_commas_at_a_flag_as_at_a_question(
 
 
 def test_a_judge_that_is_missing_is_asked_for_by_its_flag(command: Command, here: Path) -> None:
-    one_error(command("init"), 2, "--judge is missing. What judges the edits? (MODEL@http://")
+    one_error(command("init"), 2, "--judge is missing. What judges the edits? (openai/MODEL, MODEL@http://")
     assert not Path("evaluation.yaml").exists()
     assert not Path("photos/instructions.csv").exists()
 

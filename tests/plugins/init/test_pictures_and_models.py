@@ -57,6 +57,10 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pictures:
         ("judge", "replies.csv", "recorded", {"type": "recorded", "params": {"path": "replies.csv", **HERE}}),
         ("judge", "strict=own.py:Judge", "strict", {"class_path": "own.py:Judge"}),
         (
+            *("judge", "openai:gpt-4.1", "gpt-4.1"),
+            {"type": "chat_endpoint", "params": {"api": "openai", "model": "gpt-4.1", **HERE}},
+        ),
+        (
             *("judge", "org/m@https://host/v1", "m"),
             {"type": "chat_endpoint", "params": {"base_url": "https://host/v1", "model": "org/m", **HERE}},
         ),
@@ -81,6 +85,7 @@ def test_what_is_given(photos: Pictures, kind: Kind, written: str, known_as: str
         ("edit_model", "scene_judge", "`scene_judge` is a judge, not an edit model"),
         ("judge", "photos", "no config.json in it"),
         ("judge", "gpt-4o", "MODEL@http://HOST:8000/v1"),
+        ("judge", "gemini-3.8-flash", "its maker is asked for it by `gemini/gemini-3.8-flash`"),
         ("judge", "testin", "did you mean `testing`?"),
         ("judge", "", "it is empty"),
     ],
@@ -95,12 +100,10 @@ def test_what_cannot_be_meant(photos: Pictures, kind: Kind, written: str, words:
 
 def test_edits_are_held_against_the_samples(photos: Pictures, tmp_path: Path) -> None:
     (tmp_path / "edits_b" / f"{name(1)}.jpg").unlink()
-    assert (
-        look_at_model("edit_model", "edits_b", photos).words == f"2 of 3 edits, found by their names; without {name(1)}"
-    )
+    assert look_at_model("edit_model", "edits_b", photos).words == f"2 of 3 edits; missing: {name(1)}"
     for number, file in enumerate(sorted((tmp_path / "edits_b").iterdir())):
-        file.rename(file.with_name(f"out_{number}.jpg"))
-    with pytest.raises(ConfigurationError, match=r"rename out_0\.jpg and the others after the samples: IMG_0000, "):
+        file.rename(file.with_name(f"out_{'ab'[number]}.jpg"))
+    with pytest.raises(ConfigurationError, match=r"rename out_a\.jpg and the others after the samples: IMG_0000, "):
         look_at_model("edit_model", "edits_b", photos)
 
 
@@ -123,7 +126,7 @@ def test_edits_that_are_called_as_the_pictures_of_a_table(photos: Pictures, tmp_
     ("table", "pictures", "found"),
     [
         ("my.csv", "photos", "photos"),  # beside folders of edits that have the same names
-        ("my.csv", "Bilder", ""),  # which of three folders has the sources, nobody can know
+        ("my.csv", "Bilder", "Bilder"),  # which of two folders has the sources, nobody can know
         ("tables/my.csv", "photos", "photos"),  # from where it is typed
         ("tables/my.csv", "tables/input", "tables/input"),
         ("photos/my.csv", "photos", None),
@@ -136,12 +139,14 @@ def test_bare_names_are_looked_for(photos: Pictures, table: str, pictures: str, 
     rows = "".join(f"{name(number)}.jpg,Make it blue\n" for number in range(3))
     Path(table).write_text(f"image,instruction\n{rows}")
     made = look_at_pictures(table)
-    assert made.section.get("pictures_path") == (found or None)
-    if found != "":
-        assert {Path(pictures).resolve()} == made.folders
-        parameters = {key: value for key, value in made.section.items() if key != "type"}
-        samples = TableBenchmark(TableBenchmark.Parameters(**parameters, cache_dir="cache")).samples()
-        assert not any(sample.fault for sample in samples)
+    assert made.choices == (("Bilder", "edits_b") if pictures == "Bilder" else (found,) * bool(found))
+    if found:
+        assert f"all of them are in {found}/. Taken: pictures_path: {found}." in made.are_in(found)
+    assert made.section.get("pictures_path") == found
+    assert {Path(pictures).resolve()} == made.folders
+    parameters = {key: value for key, value in made.section.items() if key != "type"}
+    samples = TableBenchmark(TableBenchmark.Parameters(**parameters, cache_dir="cache")).samples()
+    assert not any(sample.fault for sample in samples)
 
 
 def test_a_server_is_asked_for_its_model(photos: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,15 +28,7 @@ from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.verdict import answer_lines
 from faults.faulty_runs import Ears
 
-FILES = {
-    "table.tex",
-    "figure.pdf",
-    "figure.svg",
-    "results.txt",
-    "methods.txt",
-    "numbers.csv",
-    "paper.tex",
-}
+FILES = {"table.tex", "figure.pdf", "figure.svg", "results.txt", "methods.txt", "numbers.csv", "paper.tex"}
 MORE = """
 
 class Steady(Careful):

@@ -37,12 +37,7 @@ def of():
         [
             *(
                 f'prompt_{name}_single = "One: {name}."'
-                for name in (
-                    "detail_preserving",
-                    "instruction_following",
-                    "knowledge_fidelity",
-                    "creative_fusion",
-                )
+                for name in ("detail_preserving", "instruction_following", "knowledge_fidelity", "creative_fusion")
             ),
             'prompt_visual_quality = "Quality."',
         ]

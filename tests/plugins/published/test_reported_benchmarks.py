@@ -175,11 +175,7 @@ CASES: dict[str, tuple[Any, Any, Any, Any]] = {
             **{f"temporal_prediction/1-{number}.png": picture(number) for number in (1, 3)},
             "biology/1.png": picture(1),
         },
-        {
-            "biology_1": NUMBERS % 5,
-            "biology_1#knowledge": NUMBERS % "3, 1",
-            "temporal_prediction_1": NUMBERS % 1,
-        },
+        {"biology_1": NUMBERS % 5, "biology_1#knowledge": NUMBERS % "3, 1", "temporal_prediction_1": NUMBERS % 1},
         {"AVG": 250 / 4 / 2, "VC": 50, "VQ": 50, "IF": 25, "KP": 0},
         {"Overall": 250 / 7, "factual": 0, "conceptual": 62.5},
     ),

@@ -51,10 +51,7 @@ PICTURE = {"reference": None, "reference_img": "right.png"}
         (row("temporal", consistency_free=True), ["reasoning", "plausibility"]),
         (row("spatial"), ["spatial_consistency", "spatial_reasoning", "spatial_plausibility"]),
         (row("spatial", reasoning_img=1), ["spatial_consistency", "spatial_reasoning_source", "spatial_plausibility"]),
-        (
-            row("spatial", **PICTURE),
-            ["spatial_consistency_reference", "reasoning_reference", "spatial_plausibility"],
-        ),
+        (row("spatial", **PICTURE), ["spatial_consistency_reference", "reasoning_reference", "spatial_plausibility"]),
         (row("logical", reference=None, reference_txt="a"), ["logical_consistency", "logical_reasoning"]),
         (row("logical", **PICTURE), ["logical_consistency_reference", "logical_reasoning_reference"]),
         (row("logical", **PICTURE, reasoning_wo_ins=1), ["logical_consistency_reference", "logical_reasoning_same"]),

@@ -184,6 +184,20 @@ def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Co
     one_error(command("rehearse", file), 2, 'hf download google/gemma-4-31B-it --include "*.json"')
 
 
+def test_what_a_stand_in_needs_is_named_with_the_line_that_installs_it(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "absent").mkdir()
+    (tmp_path / "absent" / "torch.py").write_text("raise ModuleNotFoundError('none', name='torch')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "absent"))
+    write_benchmark(tmp_path, 2)
+    file = yaml_file(tmp_path, reward_model={"type": "qwen3_vl", "params": {"device_ids": "cpu:1"}})
+    ended = command("rehearse", file)
+    one_error(ended, 2, "a stand-in cannot be made: ModuleNotFoundError: ")
+    assert "; install it: " in ended.err
+    assert "edit-eval[" in ended.err
+
+
 @pytest.mark.parametrize("verb", ["run", "rehearse"])
 @pytest.mark.parametrize(
     ("half", "said"),
@@ -231,10 +245,7 @@ def test_of_a_run_in_rounds_the_first_edit_is_made_again(tmp_path: Path) -> None
 
 def test_layers_are_cut_and_one_of_each_kind_stays() -> None:
     config: dict[str, Any] = {
-        "text_config": {
-            "num_hidden_layers": 8,
-            "layer_types": [*["linear"] * 3, "full"] * 2,
-        },
+        "text_config": {"num_hidden_layers": 8, "layer_types": [*["linear"] * 3, "full"] * 2},
         "vision_config": {"depth": 6, "deepstack_visual_indexes": [1, 3, 5], "fullatt_block_indexes": [5]},
         "transformer": {"n_layers": 9, "n_refiner_layers": 2, "injection_layer_ids": [3, 6, 8]},
         "num_layers": 1,

@@ -141,11 +141,7 @@ print(json.dumps({**measured, "at_once": max(seen, default=0)}))
 """
 EDITED: dict[str, dict[str, Any]] = {
     "Qwen/Qwen-Image-Edit": {"num_inference_steps": 2, "canvas": 4096},
-    "black-forest-labs/FLUX.1-Kontext-dev": {
-        "num_inference_steps": 2,
-        "canvas": 4096,
-        "call": {"_auto_resize": False},
-    },
+    "black-forest-labs/FLUX.1-Kontext-dev": {"num_inference_steps": 2, "canvas": 4096, "call": {"_auto_resize": False}},
 }
 """By model, what keeps an edit small: one of each family, as its networks are the same."""
 

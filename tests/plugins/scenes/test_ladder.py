@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 from PIL import Image, ImageChops
 
-from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import ModelError
 from edit_eval.plugins.scenes.in_worker.benchmark import picture_of
 from edit_eval.plugins.scenes.in_worker.edits import apply
-from edit_eval.plugins.scenes.in_worker.ladder import EXAMINED, VIEWS, Ladder, SceneRungs, scenario
+from edit_eval.plugins.scenes.in_worker.ladder import SceneRungs, scenario
 from edit_eval.plugins.scenes.in_worker.language import read, write
 from edit_eval.plugins.scenes.in_worker.rungs import (
     RECIPE_KEY,
@@ -76,36 +74,6 @@ def test_a_dose_lies_between_the_source_and_the_right_edit() -> None:
     ends = [drawn(Recipe(scene)), drawn(night), drawn(Recipe(night.over))]
     levels = [sum(image.convert("L").tobytes()) for image in ends]
     assert levels == sorted(levels, reverse=True)
-
-
-@pytest.mark.check
-def test_the_same_seed_gives_the_same_samples_and_another_one_others(tmp_path: Path) -> None:
-    def samples(seed: int, folder: str) -> list[object]:
-        parameters = Ladder.Parameters(scenes=1, size=128, seed=seed, cache_dir=str(tmp_path / folder))
-        ladder_samples = list(Ladder(parameters).samples())
-        assert len({sample.id for sample in ladder_samples}) == len(ladder_samples)
-        assert [sample.index for sample in ladder_samples] == list(range(len(ladder_samples)))
-        return [
-            (sample.id, sample.instruction, {name: picture.digest for name, picture in sample.pictures.items()})
-            for sample in ladder_samples
-        ]
-
-    assert samples(1, "a") == samples(1, "b")
-    assert samples(2, "a") != samples(1, "a")
-
-
-@pytest.mark.check
-def test_some_scenes_are_shown_in_every_view(tmp_path: Path) -> None:
-    samples = list(Ladder(Ladder.Parameters(scenes=2, size=128, alone=True, cache_dir=str(tmp_path))).samples())
-    facts = [sample.facts[AUDIT] for sample in samples]
-    assert {fact["view"] for fact in facts} == {"", *(view.name for view in VIEWS)}
-    assert {fact["scene"][-2:] for fact in facts if fact["view"]} == {f"{n:02d}" for n in range(2) if n % 8 in EXAMINED}
-    swapped = [sample for sample in samples if sample.facts[AUDIT]["view"] == "instruction"]
-    plain = {sample.id: sample for sample in samples}
-    for sample in swapped:
-        other = plain[f"{sample.cluster}.right"]
-        assert sample.instruction != other.instruction
-        assert sample.pictures["source"] == other.pictures["source"]
 
 
 def test_a_recipe_travels_in_a_picture_and_nothing_else_is_drawn() -> None:

@@ -99,10 +99,7 @@ def test_what_stands_before_hides_what_stands_behind() -> None:
 
 
 def test_night_is_dark_and_a_lamp_lights_ground_and_neighbours() -> None:
-    things = (
-        Thing("lamp-1", "lamp", 0.5, 0.5, state="off"),
-        Thing("person-1", "person", 0.62, 0.55, colour="white"),
-    )
+    things = (Thing("lamp-1", "lamp", 0.5, 0.5, state="off"), Thing("person-1", "person", 0.62, 0.55, colour="white"))
     day = replace(BALL, things=things)
     night = replace(day, time="night")
     assert 20 < brightness(draw(night)) < 0.5 * brightness(draw(day))

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import pickle
 import resource
 import signal
 import socket
@@ -29,7 +28,7 @@ from edit_eval.reporting.language import said
 from edit_eval.run import Run
 from edit_eval.web.connections import MOST_PIPELINED, Silence
 from plugins.serve import service_process
-from plugins.serve.service_at_work import Serve, Served, configured, encoded, pair, text
+from plugins.serve.service_at_work import Serve, Served, configured, pair, text
 from plugins.serve.service_process import ready, until
 
 STARTED: list[subprocess.Popen[str]] = []
@@ -318,16 +317,3 @@ def test_what_a_browser_may_send_is_not_answered(served: Served, who: str, path:
     heard = served.get(path, STRANGERS[who])
     assert heard.status in (400, 403)
     assert heard.document.keys() == {"error"}
-
-
-@pytest.mark.check
-def test_figures_tell_doors_apart(serve: Serve) -> None:
-    served = serve(doors=("flow_grpo", "editscore", "edit_r1"))
-    ours = {"images": [encoded(200)], "prompts": ["x"], "ref_images": [encoded(1)]}
-    theirs = {"input_images": [[encoded(1)]], "output_image": [encoded(9)], "meta_datas": ['{"instruction": "x"}']}
-    for request in (ours, theirs, theirs):
-        assert served.post("/", pickle.dumps(request)).status == 200
-    assert served.post("/", b"junk").status == 400
-    figures = served.get("/metrics").body.decode()
-    for door, outcome, count in (("flow_grpo", "ok", 1), ("editscore", "ok", 2), ("/", "refused", 1)):
-        assert f'edit_eval_requests_total{{door="{door}",outcome="{outcome}"}} {count}.0' in figures

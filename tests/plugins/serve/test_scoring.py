@@ -97,11 +97,7 @@ def test_several_readings_say_how_sure_a_score_is(pairs: Path, monkeypatch: pyte
     ],
 )
 def test_what_is_wrong_is_one_line(
-    words: list[str],
-    wanted: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    words: list[str], wanted: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.csv").write_text("source,instruction,mine\na.png,make it red,b.png\n")

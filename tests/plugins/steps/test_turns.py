@@ -38,11 +38,7 @@ def test_a_turn_is_held_against_the_first_of_its_own_chain(chains, make_results)
     rows = [[float(score)] for score in scores]
     rows[10] = rows[20] = [Status.EDIT_FAILED]  # the second turn of the first chain, and so the third
     (result,) = turns(make_results(chains, {("editor", "judge"): rows}))
-    assert [(turn.turn, turn.scored, turn.total) for turn in result.turns] == [
-        (1, 10, 10),
-        (2, 9, 10),
-        (3, 9, 10),
-    ]
+    assert [(turn.turn, turn.scored, turn.total) for turn in result.turns] == [(1, 10, 10), (2, 9, 10), (3, 9, 10)]
     one, two, three = result.turns
     assert (one.chains, one.change, one.no_change_ci95) == (0, None, None)
     assert two.change == pytest.approx(-second[1:].mean())

@@ -83,35 +83,6 @@ def test_one_is_told_all_goes_on_under_the_same_id_and_is_left_alone_when_it_kno
     assert (state["id"], state["finished"]) == (first[0]["init"], True)
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("shard", [pytest.param(None, marks=pytest.mark.check), "1/1"])
-def test_the_last_step_is_all_that_is_settled_whoever_made_it(
-    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: str | None
-) -> None:
-    """A start that has nothing to do writes no `live.json`, and neither does the one that speaks for all shards."""
-    monkeypatch.setattr(tracking, "PATIENCE", 120.0)
-    if shard is None:
-        evaluate(configuration(tmp_path), run_dir=tmp_path / "run", report=False)
-    asked = configuration(tmp_path, trackers=["wandb"])
-    evaluate(asked, run_dir=tmp_path / "run", spectator=Ears(), shard=shard)
-    [last] = [line["log"] for line in _told(played) if "testing/testing/coverage" in line.get("log", {})]
-    assert last["progress/settled"] == 3 + 3, "edits and judgements"
-
-
-@pytest.mark.check
-def test_a_part_s_end_is_not_the_run_s(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts one after the other, as a queue with one place has them: the one that ends last tells all, once."""
-    monkeypatch.setattr(tracking, "PATIENCE", 120.0)
-    asked = configuration(tmp_path, trackers=["wandb"])
-    for part in ("1/3", "3/3"):
-        evaluate(asked, run_dir=tmp_path / "run", spectator=Ears(), shard=part)
-        assert not played.exists(), "nothing is finished yet"
-    evaluate(asked, run_dir=tmp_path / "run", spectator=Ears(), shard="2/3")
-    told = _told(played)
-    assert told[-1] == {"finish": 0}
-    assert [line["log"]["testing/testing/coverage"] for line in told if "log" in line] == [1.0]
-
-
 def test_those_that_hang_die_or_refuse_are_a_note_each_and_the_run_is_the_same(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.run import Run
+from edit_eval.records import Status
+from edit_eval.run import Run, evaluate
 from edit_eval.statistics.people import read_people_file
 from edit_eval.store.votes import VoteLine, write_votes
 from plugins.viewer.served import Viewer
+from small_benchmark import write_benchmark
 
 
 @pytest.fixture
@@ -60,6 +62,27 @@ def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
     assert msgspec.structs.replace(after, analyses=said) == before, "in no other number"
     assert votes.votes == 4
     assert sum(pair.answers for pair in people.pairs) == 4
+
+
+def test_without_a_judge_people_look_and_vote(tmp_path: Path, cache: Path) -> None:
+    model = {"type": "testing", "params": {"device_ids": "cpu:1"}}
+    settings: dict[str, Any] = {
+        "benchmark": str(write_benchmark(tmp_path, 4)),
+        "edit_models": {"a": model, "b": {"type": "testing", "params": {"device_ids": "cpu:1", "seed": 1}}},
+        "judges": {},
+        "execution": {"progress": "none"},
+    }
+    run = evaluate(settings, run_dir=tmp_path / "runs" / "first", report=False)
+    assert [edit.status for edit in run.results.edits] == [Status.OK] * 8
+    assert [advice.kind for advice in run.summary.verdict.next] == ["vote"]
+    before = {file: file.stat().st_mtime_ns for file in run.path.rglob("*")}
+    evaluate(settings, run_dir=run.path, report=False)
+    assert {file: file.stat().st_mtime_ns for file in run.path.rglob("*")} == before, "nothing is to do"
+    with Viewer([tmp_path / "runs"]) as viewer:
+        task = following(viewer, "Ann")
+        for _ in range(4):
+            task = vote(viewer, task, "Ann", "left")
+    assert Run(run.path).analysis("votes").votes == 4
 
 
 def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:

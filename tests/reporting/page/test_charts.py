@@ -44,11 +44,7 @@ CHARTS = [("three_scores", "en"), ("hostile", "en"), ("several", "zh")]
 
 
 @pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("incomplete", "en"),
-        *(pytest.param(*more, marks=pytest.mark.check) for more in CHARTS),
-    ],
+    ("name", "language"), [("incomplete", "en"), *(pytest.param(*more, marks=pytest.mark.check) for more in CHARTS)]
 )
 def test_vega_lite_takes_every_chart(name: str, language: str, request: pytest.FixtureRequest) -> None:
     report: Report = request.getfixturevalue(name)
@@ -199,9 +195,6 @@ def test_the_words_are_those_of_the_language(complete: Report) -> None:
     assert "Loading" not in chinese
 
 
-SCORE_CHARTS = ("overall", "categories", "histogram", "difficulties", "tags")
-
-
 def of_choice(report: Report, name: str, score: str) -> list[dict[str, Any]]:
     return [chart for chart in charts_of(report)[name] if chart["usermeta"]["score"] == score]
 
@@ -210,22 +203,6 @@ def axis_of(chart: dict[str, Any]) -> tuple[list[float], str]:
     [axis] = {json.dumps([x["scale"]["domain"], x["title"]]) for x in everywhere(chart, "x") if "scale" in x}
     domain, title = json.loads(axis)
     return domain, title
-
-
-@pytest.mark.check
-def test_each_score_is_drawn_on_its_own_scale(three_scores: Report) -> None:
-    for name in SCORE_CHARTS:
-        quality, *_, score = of_choice(three_scores, name, "")
-        assert (axis_of(quality), axis_of(score)) == (([1, 5], "quality"), ([0, 10], "Score"))
-        for chart in of_choice(three_scores, name, "drift"):
-            assert axis_of(chart) == ([-1, 1], "drift (lower is better)")
-        for chart in of_choice(three_scores, name, "psnr"):
-            (low, high), title = axis_of(chart)
-            values = [
-                judgement.scores["psnr"] for judgement in three_scores.results.judgements if "psnr" in judgement.scores
-            ]
-            assert low < min(values) < max(values) < high < 60
-            assert title == "psnr"
 
 
 def test_an_open_end_is_where_the_axis_ends_and_no_number(three_scores: Report) -> None:

@@ -14,13 +14,7 @@ from msgspec.structs import replace as changed
 from edit_eval.errors import NotDrawn
 from edit_eval.records import Activity, Results, Scale
 from edit_eval.reporting.page.drawing_apart import draw_apart
-from edit_eval.reporting.page.drawings import (
-    Axis,
-    axis_of,
-    step_over,
-    timeline,
-    utilisation,
-)
+from edit_eval.reporting.page.drawings import Axis, axis_of, step_over, timeline, utilisation
 from edit_eval.statistics.timing import RunTiming
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report

@@ -418,20 +418,6 @@ def test_the_file_is_that_document(complete: Report) -> None:
     assert path.read_text(encoding="utf-8") == markdown(complete.results, complete.summary, "en")
 
 
-@pytest.mark.check
-def test_every_score_has_its_row_its_scale_and_its_categories(three_scores: Report) -> None:
-    document = markdown(three_scores.results, three_scores.summary, "en")
-    for words in ("quality (from 1 to 5)", "drift (from -1 to 1, lower is better)", "psnr (no lower or upper end)"):
-        assert f"| {words} | first | three |" in document
-    titles = [line.split(": ")[1] for line in document.splitlines() if line.startswith("## Mean score by category")]
-    assert titles == ["quality, Score", "drift", "psnr"]
-    assert "- second, three: Avg 3.22" in document
-    assert "| first | three | psnr: score undefined |" in document
-    assert "drift（-1 至 1，越低越好）" in markdown(three_scores.results, three_scores.summary, "zh")
-    widths = [line.replace("\\|", "").count("|") for line in document.splitlines()]
-    assert all(not (before and after) or before == after for before, after in pairwise(widths))
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return build_run(tmp_path_factory.mktemp("run"), samples=4, size=(16, 12), edit_models=("first", "second"))

@@ -27,7 +27,6 @@ from edit_eval.reporting.page.shown_pictures import PageFiles, thumbnail, thumbn
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import HOSTILE, build_run, pictured
 from reporting.reports import Report
-from reporting.three_scores import IDENTICAL
 
 
 def of(results: Results) -> tuple[dict[str, Any], PageFiles]:
@@ -79,29 +78,6 @@ def test_judgements_are_those_of_the_records(several: Report) -> None:
         )
         for judgement in several.results.judgements
     }
-
-
-@pytest.mark.check
-def test_every_score_has_its_scale_and_says_why_it_is_missing(three_scores: Report) -> None:
-    made, _ = of(three_scores.results)
-    assert made["scoring"]["three"]["headline"] == "quality"
-    assert made["scoring"]["three"]["scores"]["drift"] == {
-        "lowest": -1.0,
-        "highest": 1.0,
-        "higher_is_better": False,
-        "digits": 3,
-        "title": {"en": "drift (lower is better)", "zh": "drift（越低越好）"},
-    }
-    judgements = [
-        judgement for sample in made["samples"] for edit in sample["edits"] for judgement in edit["judgements"]
-    ]
-    missing = [
-        judgement["missing"]
-        for judgement in judgements
-        if judgement["judge"] == "three" and judgement["status"] == "ok"
-    ]
-    assert {"psnr": ["undefined", IDENTICAL]} in missing
-    assert {} in missing
 
 
 def test_a_link_leads_from_the_report_to_the_file(complete: Report) -> None:

@@ -243,11 +243,7 @@ def test_text_is_text() -> None:
     file = io.StringIO()
     evil = "\x1b[2J\x1b]0;owned\x07 line\nfailed: all of it"
     PlainProgress(file, lambda: "now").write(
-        [
-            Said("note", evil),
-            Said("failed", evil, evil),
-            CategoryDone(evil, 1, 2, 3.0, 2.0, 4.0, TEN),
-        ]
+        [Said("note", evil), Said("failed", evil, evil), CategoryDone(evil, 1, 2, 3.0, 2.0, 4.0, TEN)]
     )
     assert file.getvalue().count("\n") == 3
     assert file.getvalue().replace("\n", "").isprintable()

@@ -63,6 +63,7 @@ from edit_eval.execution.machine.weights import Weights, expert_bytes, offline
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
+from edit_eval.judges.closed_judges import MAKERS
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.pretrained.host_memory import host_memory
 from edit_eval.protocols import contract as protocols
@@ -169,16 +170,10 @@ class Context:
 
     @cached_property
     def downloads(self) -> dict[Path, int | None]:
-        """Bytes to be downloaded, by folder; None if a size is not known."""
-        sizes: dict[Path, int | None] = {}
-        cache = hub_cache(self.environment)
-        for model in self.wanted:
-            weights = model.weights
-            away = weights.name and weights.folder is None and is_hub_name(weights.name)
-            if away and not self.unreachable[model.model.key] and not offline(self.environment):
-                before = sizes.get(cache, 0)
-                sizes[cache] = before + weights.stored if weights.stored and before is not None else None
-        return sizes
+        """Bytes of weights that are not here yet, by folder; None if a size is not known."""
+        away = {model.weights.name: model.weights.stored for model in self.wanted if model.weights.folder is None}
+        sizes = [size for name, size in away.items() if is_hub_name(name)]
+        return {hub_cache(self.environment): sum(sizes) if all(sizes) else None} if sizes else {}
 
     @cached_property
     def benchmark(self) -> Read:
@@ -595,7 +590,7 @@ def _weight_findings(wanted: Wanted, environment: Mapping[str, str]) -> list[Fin
                 "models",
                 "warning",
                 Text("{}: the first run would download it", text),
-                Text("do it beforehand: {}", command),
+                Text("do it beforehand: `edit-eval fetch` with this configuration, or {}", command),
             )
         ]
     if weights.faults:
@@ -680,6 +675,11 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
         read = Text("{}: {}{} samples", what, len(chosen), of)
     findings.append(Finding("benchmark", "ok", read))
     findings += [Finding("benchmark", "note", note) for note in data.notes]
+    for name, edits in experiment.there.items():
+        by_name = edits.lacking and edits.left and "files" in configuration.edit_models[name].parameters
+        advice = Text("rename them, or name them: `params: {{files: {{SAMPLE: FILE}}}}`") if by_name else ""
+        level: Level = "warning" if edits.lacking else "ok"
+        findings.append(Finding("benchmark", level, Text("{}: {}", name, edits.words), advice))
     for sample in chosen:
         if sample.fault:
             text = Text("sample {} ({}) will be skipped: {}", sample.index, sample.id, sample.fault)
@@ -695,22 +695,22 @@ def disk(context: Context) -> list[Finding]:
     return disk_findings(context.run_folder, images, context.downloads)
 
 
-def keys(context: Context) -> list[Finding]:
+def keys(context: Context) -> Iterator[Finding]:
     """Checks that the variables that hold keys are set; only their names are ever shown."""
-    findings, environment = [], context.environment
-    for section in (model.section for model in context.wanted):
-        for key, name in () if section.served else section.parameters.items():
+    environment = context.environment
+    for section in (model.section for model in context.wanted if not model.section.served):
+        maker = MAKERS.get(section.parameters.get("api") or "")
+        address = section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL")
+        for key, name in section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
                 continue
+            text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
             if environment.get(name):
-                findings.append(Finding("keys", "ok", Text("{}: {} is set", section.name, name)))
-            elif section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL"):
-                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
-                findings.append(Finding("keys", "note", text, Text("your own server may not need one")))
+                yield Finding("keys", "ok", Text("{}: {} is set", section.name, name))
+            elif address and (maker is None or address != maker.address):
+                yield Finding("keys", "note", text, Text("your own server may not need one"))
             else:
-                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
-                findings.append(Finding("keys", "problem", text, Text("export {}=...", name)))
-    return findings
+                yield Finding("keys", "problem", text, Text("export {}=...", name))
 
 
 def short_limits(context: Context) -> list[Finding]:

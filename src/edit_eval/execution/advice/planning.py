@@ -217,11 +217,7 @@ class Plan:
             },
             **({} if self.cost is None else {"cost_usd": self.cost}),
             **(
-                {
-                    "sizes": [size.as_plain() for size in self.sizes],
-                    "cheapest": self.cheapest,
-                    "fastest": self.fastest,
-                }
+                {"sizes": [size.as_plain() for size in self.sizes], "cheapest": self.cheapest, "fastest": self.fastest}
                 if self.sizes
                 else {}
             ),
@@ -382,11 +378,7 @@ def _askings(
 
 
 def _words(
-    configuration: Configuration,
-    experiment: Experiment,
-    work: ImaginedWork,
-    least: ImaginedWork,
-    seen: Results | None,
+    configuration: Configuration, experiment: Experiment, work: ImaginedWork, least: ImaginedWork, seen: Results | None
 ) -> list[str]:
     """Returns what the work comes to: controls, costs, tokens, and edits that are told a judge's words."""
     notes: list[str] = [work.controls.sentence] if work.controls.sentence else []

@@ -108,9 +108,9 @@ def host_finding(free: int | None) -> Finding:
 
 
 def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path, int | None]) -> list[Finding]:
-    """Checks whether there is room for the run's images and for downloads.
+    """Checks whether there is room for the run's images and for weights that are still to come.
 
-    `images` is how many edits the run will write, `downloads` are bytes by folder; None if unknown.
+    `images` is how many edits the run will write, `downloads` are bytes of weights by folder; None if unknown.
     """
     needs: dict[Path, tuple[str, int]] = {}
     if images is None:
@@ -119,7 +119,7 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
         needs[run_folder] = (Text("the run ({} of about 2 MB)", counted(images, "edit")), images * IMAGE_BYTES)
     for folder, count in downloads.items():
         size = gb(count) if count else Text("of unknown size")
-        needs[folder] = (Text("weights to be downloaded ({})", size), count or 0)
+        needs[folder] = (Text("weights still to come ({})", size), count or 0)
     on_disk: dict[int, int] = {}
     findings = []
     for folder, (what, count) in needs.items():

@@ -11,15 +11,7 @@ import numpy as np
 
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import cluster_codes, estimate
-from edit_eval.statistics.raters import (
-    Rater,
-    as_one,
-    as_voter,
-    comparers_of,
-    image_of,
-    judges_of,
-    voters_of,
-)
+from edit_eval.statistics.raters import Rater, as_one, as_voter, comparers_of, image_of, judges_of, voters_of
 from edit_eval.statistics.votes import SHARES, Vote
 
 _Image = Callable[[str], str]

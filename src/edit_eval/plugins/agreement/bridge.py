@@ -223,13 +223,7 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
 
 
 def _translated(
-    pairs: Pairs,
-    turn: float,
-    own: FloatArray,
-    clusters: IntArray,
-    out: Mapping[str, HeldOut],
-    scale: Scale,
-    total: int,
+    pairs: Pairs, turn: float, own: FloatArray, clusters: IntArray, out: Mapping[str, HeldOut], scale: Scale, total: int
 ) -> TranslatedModel:
     scores = turn * own
     value, ci95 = predicted_mean(pairs, scores, clusters, out)

@@ -15,16 +15,7 @@ from edit_eval.plugins.agreement.document import (
     Span,
     TwoBesidePeople,
 )
-from edit_eval.plugins.agreement.sheet import (
-    GAP,
-    INTERVAL,
-    NAME,
-    PART,
-    Whose,
-    score_column,
-    span_column,
-    with_parts,
-)
+from edit_eval.plugins.agreement.sheet import GAP, INTERVAL, NAME, PART, Whose, score_column, span_column, with_parts
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.names import score_name

@@ -48,10 +48,7 @@ PART: Column[Whose[Any]] = Column(Text("Edit model"), lambda row: row.title, "na
 
 def agreement_sheet(document: JudgesAgreement) -> Sheet:
     """Returns a card of each judge, their agreement and their median."""
-    return [
-        *_of_each(document.judges),
-        *(_between(document.between_judges) if document.between_judges else []),
-    ]
+    return [*_of_each(document.judges), *(_between(document.between_judges) if document.between_judges else [])]
 
 
 def _of_each(cards: Mapping[str, JudgeCard]) -> Iterator[Line | Table[Any]]:

@@ -54,12 +54,7 @@ def judge_anchors(configuration: Configuration, run: Run) -> list[Path]:
     return written
 
 
-def _judged(
-    configuration: Configuration,
-    judge: AskedJudge,
-    passport: Passport,
-    run: Run,
-) -> JudgedAnchors:
+def _judged(configuration: Configuration, judge: AskedJudge, passport: Passport, run: Run) -> JudgedAnchors:
     drawn = passport.benchmark
     trial = trial_of(configuration, judge, seed=drawn["seed"], scenes=drawn["scenes"], size=drawn["size"])
     chosen = trial.benchmark.filters.model_copy(

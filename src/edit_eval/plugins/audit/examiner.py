@@ -17,13 +17,7 @@ from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.pictures import write_durably
 from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.passports import Passport
-from edit_eval.plugins.audit.words import (
-    AnchorsInBrief,
-    Details,
-    PassportInBrief,
-    anchors_line,
-    passport_line,
-)
+from edit_eval.plugins.audit.words import AnchorsInBrief, Details, PassportInBrief, anchors_line, passport_line
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import ExaminedJudge, Scale
 from edit_eval.reporting.language import said
@@ -140,10 +134,7 @@ class Examined(Examination):
             None
             if self.judged is None
             else AnchorsInBrief(
-                date=self.judged.date,
-                total=len(passport.anchors),
-                repeated=len(passport.repeated),
-                drift=self.drift,
+                date=self.judged.date, total=len(passport.anchors), repeated=len(passport.repeated), drift=self.drift
             )
         )
         return Details(language=self.language, passport=brief, anchors=anchors)

@@ -79,10 +79,7 @@ def comparisons(
 
 
 def order(
-    trial: Trial,
-    floor: float | None,
-    pairs: Sequence[tuple[str, str]] = PAIRS,
-    scenes: Sequence[str] | None = None,
+    trial: Trial, floor: float | None, pairs: Sequence[tuple[str, str]] = PAIRS, scenes: Sequence[str] | None = None
 ) -> Measure:
     """Computes the share of pairs in the right order, ties counting half."""
     rows = comparisons(trial, pairs, scenes)

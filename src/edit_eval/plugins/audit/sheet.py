@@ -135,11 +135,7 @@ _BETTER_WAY = {
     "single": Text("It is better asked about one edit at a time: so it finds the right one more often."),
     "neither": Text("Neither one edit at a time nor two is shown to be the better way of asking it."),
 }
-RESULTS = {
-    "passed": Text("passed"),
-    "not_passed": Text("not passed"),
-    "not_shown": Text("not shown"),
-}
+RESULTS = {"passed": Text("passed"), "not_passed": Text("not passed"), "not_shown": Text("not shown")}
 MEANS = {
     "passed": Text("It puts edits of known quality in their order, and passed everything that was asked of it."),
     "limited": Text("It sees what it scores, as far as was shown. Name the following beside its scores."),

@@ -204,18 +204,15 @@ def drawn_again(run: Run) -> Audit | None:
     Measures of agreement with people come from the passport in the run, since their scores are not kept. Sources are
     opened only if this user's cache knows them.
     """
-    judge, known = run.experiment.judges[0], passports.read_file(_copy_in(run))
-    if known is None or judge.section.type not in ("on_trial", "on_trial_of_two"):
+    known, judge = passports.read_file(_copy_in(run)), next(iter(run.experiment.judges), None)
+    if known is None or judge is None or judge.section.type not in ("on_trial", "on_trial_of_two"):
         return None
     samples = with_known_sources(_sources_of(run.results.samples))
     pictures = max(len(question.shows) for question in judge.protocol.questions(run.results.samples[0]))
     people = {name: measure for name, measure in known.measures.items() if name in FLOORS}
     judge_findings = findings(run.results, judge.name, pictures=pictures, people=people)
     passport = structs.replace(
-        known,
-        verdict=judge_findings.verdict,
-        measures=judge_findings.measures,
-        categories=judge_findings.categories,
+        known, verdict=judge_findings.verdict, measures=judge_findings.measures, categories=judge_findings.categories
     )
     made = Audit(run, judge_findings, passport, _copy_in(run))
     _draw(made, samples)

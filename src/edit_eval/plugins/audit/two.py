@@ -145,11 +145,7 @@ def measures_of(
         "same_in_language": _same(trial, "language"),
         **{
             view: average(
-                [gain for _, gain in some],
-                [scene for scene, _ in some],
-                floor=WORDS_GAIN,
-                bound="at_most",
-                lowest=-1.0,
+                [gain for _, gain in some], [scene for scene, _ in some], floor=WORDS_GAIN, bound="at_most", lowest=-1.0
             )
             for view, some in gains.items()
         },

@@ -1,9 +1,12 @@
-"""Edit models as `--edits` names them: finished edits, a column of the table, weights, a server, a class, a name."""
+"""Models as `--edits` names them (finished edits, a column of the table, weights, a server, a class, a name), and the
+judges that are offered."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from edit_eval.config import components
 from edit_eval.config.shorthand import (
@@ -18,13 +21,24 @@ from edit_eval.config.shorthand import (
     server,
     weights,
 )
-from edit_eval.edit_models.image_folder import SUFFIXES
+from edit_eval.edit_models.contract import Finished, SampleNames
+from edit_eval.edit_models.image_folder import SUFFIXES, ImageFolder
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.init.pictures import Pictures, pictures_of, stem
+from edit_eval.execution.advice.prices import TYPICAL
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.judges.closed_judges import MAKERS, judge_of
+from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.text import Text, counted
 
 _INDEXES = ("model_index.json", "modular_model_index.json")
+NOBODY = "nobody"
+"""What `--judge` takes for no judge: people look and vote."""
+CLOSED = {"openai": "gpt-6.1-terra", "gemini": "gemini-3.8-flash", "anthropic": "claude-sonnet-5-5"}
+"""One model of each maker."""
+SMALL, LARGE = "Qwen/Qwen3.5-9B", "Qwen/Qwen3.5-27B"
+NEEDS = 72 * 2**30
+"""Bytes of a card on which the large one has room beside its weights of 54 GB."""
 
 
 def look_at_model(kind: Kind, written: str, pictures: Pictures) -> ModelDraft:
@@ -53,7 +67,7 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
                     written,
                 )
             )
-        return _finished(folder, pictures)
+        return finished(folder, pictures)
     if written in pictures.columns:
         params = {"table": pictures.table, "column": written, **HERE}
         return ModelDraft(
@@ -90,32 +104,36 @@ def _by_its_makers_name(written: str) -> ModelDraft | None:
     return None
 
 
-def _finished(folder: Path, pictures: Pictures) -> ModelDraft:
-    """Returns a model for finished edits, each named like its sample or its source."""
-    there = [name for name in pictures_of(folder) if name.lower().endswith(SUFFIXES)]
-    if not there:
+def finished(folder: Path, pictures: Pictures, files: Mapping[str, str] | None = None) -> ModelDraft:
+    """Returns a model for finished edits, each named like its sample or its source, or told by `files`."""
+    try:
+        found = _matched(folder, pictures.ids, files)
+        by_source = found if found.files else _matched(folder, pictures.names, files)
+    except ConfigurationError:
         raise ConfigurationError(
             Text("--edits {}: it has neither pictures ({}) nor a {}", folder, SUFFIXES, _INDEXES[0])
-        )
-    stems = {stem(name) for name in there}
-    if not stems & set(pictures.ids) and stems & set(pictures.names):
+        ) from None
+    if (len(by_source.files), len(by_source.likely)) > (len(found.files), len(found.likely)):
         pictures.by_their_sources()
-    count = len(stems & set(pictures.ids)) if pictures.ids else len(there)
-    if not count:
+        found = _matched(folder, pictures.ids, files)
+    if pictures.ids and not (found.files or found.likely):
         raise ConfigurationError(
             Text(
                 "--edits {}: no picture in it has the name of a sample; rename {} and the others "
                 "after the samples: {}, ...",
                 folder,
-                there[0],
+                found.left[0],
                 pictures.ids[:3],
             )
         )
-    missing = [sample_id for sample_id in pictures.ids if sample_id not in stems]
-    lacks = Text("; without {}", [*missing[:5], *(["..."] if missing[5:] else [])]) if missing else ""
-    of = Text("{} of {} edits", count, len(pictures.ids)) if pictures.ids else counted(count, "picture")
-    section = {"type": "image_folder", "params": {"folder": str(folder), **HERE}}
-    return ModelDraft(plain_name(folder.resolve().name), section, Text("{}, found by their names{}", of, lacks))
+    params = {"folder": str(folder), **({"files": dict(files)} if files else {}), **HERE}
+    words = found.words if pictures.ids else counted(len(found.left), "picture")
+    section = {"type": "image_folder", "params": params}
+    return ModelDraft(plain_name(folder.resolve().name), section, words, likely=found.likely)
+
+
+def _matched(folder: Path, ids: Sequence[str], files: Mapping[str, str] | None) -> Finished:
+    return ImageFolder.finished(ImageFolder.Parameters(str(folder), dict(files or {})), SampleNames(ids))
 
 
 def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
@@ -127,3 +145,36 @@ def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
             name, count = f"{model.name}_{count}", count + 1
         models_by_name[name] = model
     return models_by_name
+
+
+class OfferedJudge(NamedTuple):
+    """A judge that is offered, or another way to get edits judged."""
+
+    answer: str
+    """What `--judge` takes; empty: a server, whose name and address are still to be asked."""
+    words: str
+    works_here: bool
+
+
+def offered_judges(edits: int) -> list[OfferedJudge]:
+    """Returns what is offered for judging so many edits; 0 if their number is not known yet."""
+    offered = []
+    for api, model in CLOSED.items():
+        key, price = MAKERS[api].key, judge_of(api, model).price
+        there = bool(os.environ.get(key))
+        words: str = Text("{} is set", key) if there else Text("needs {}", key)
+        if price and edits:
+            usd = edits * (TYPICAL[0] * price[0] + TYPICAL[1] * price[1]) / 1e6
+            words = Text("{}; about {:.2f} USD for {}", words, usd, counted(edits, "edit"))
+        offered.append(OfferedJudge(f"{api}/{model}", Text("{}  ({})", f"{api}/{model}", words), there))
+    memory = max((gpu.memory or 0 for gpu in LocalMachine().gpus()), default=0)
+    weights = LARGE if memory >= NEEDS else SMALL
+    here = (
+        Text("{} on this machine's GPU", weights) if memory else Text("{} on this machine's GPU (none here)", weights)
+    )
+    return [
+        *offered,
+        OfferedJudge("", Text("your own server: {}", "MODEL@http://localhost:8000/v1"), False),
+        OfferedJudge(weights, here, bool(memory)),
+        OfferedJudge(NOBODY, Text("nobody yet: I look and vote myself"), True),
+    ]

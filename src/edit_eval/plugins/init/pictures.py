@@ -20,6 +20,7 @@ from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.hub import is_address
+from edit_eval.files.matching import likely
 from edit_eval.files.new import harmless
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text, counted
@@ -49,6 +50,10 @@ class Pictures:
     """The sources' file names without folder and ending, sample by sample."""
     folders: frozenset[Path] = frozenset()
     """Folders of the sources, resolved: not a model's edits."""
+    sources: tuple[str, ...] = ()
+    """Their paths, as a table has them."""
+    choices: tuple[str, ...] = ()
+    """Folders with the pictures that the table names, where they are not beside it; one of them has the sources."""
     table: str = ""
     columns: tuple[str, ...] = ()
     """Columns of the table with unknown contents."""
@@ -65,6 +70,20 @@ class Pictures:
         described = components.describe(self.section["type"])
         return any(
             description.kind == "benchmark" and description.about["protocol"] == "rubric" for description in described
+        )
+
+    def are_in(self, folder: str) -> str:
+        """Has the table's paths count from this folder; returns a line that says so."""
+        self.section["pictures_path"], self.choices = folder, ()
+        self.folders = _folders_of(folder, self.sources)
+        here = sum(os.path.isfile(Path(folder, source)) for source in self.sources)
+        return Text(
+            "{} names {} that are not beside it; {} are in {}/. Taken: pictures_path: {}.",
+            Path(self.table).name,
+            counted(len(self.sources), "file"),
+            Text("all of them") if here == len(self.sources) else Text("{} of them", here),
+            folder,
+            folder,
         )
 
     def by_their_sources(self) -> None:
@@ -177,8 +196,6 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     if (language := language_of(instruction for _, _, instruction in rows)) != "en":
         section["language"] = language
     sources = [source for _, source, _ in rows if source]
-    if found := _pictures_path(path.parent, sources[:_LOOKED_FOR]):
-        section["pictures_path"] = found
     ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,
@@ -188,13 +205,19 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
         table=str(path),
         columns=unused,
         empty=empty,
-        folders=frozenset((Path(found or path.parent) / source).parent.resolve() for source in sources),
+        choices=_pictures_paths(path.parent, sources[:_LOOKED_FOR]),
+        sources=tuple(sources),
+        folders=_folders_of(path.parent, sources),
         template=path if empty else None,
     )
 
 
-def _pictures_path(beside: Path, sources: Sequence[str]) -> str:
-    """Returns the folder from which the sources' paths count; empty if it is the table's, or if that is not clear."""
+def _folders_of(top: str | Path, sources: Sequence[str]) -> frozenset[Path]:
+    return frozenset(Path(top, source).parent.resolve() for source in sources)
+
+
+def _pictures_paths(beside: Path, sources: Sequence[str]) -> tuple[str, ...]:
+    """Returns the folders from which the sources' paths may count; none if it is the table's."""
     tops = dict.fromkeys((beside, Path()))
     counts = {
         os.path.normpath(folder): len([source for source in sources if os.path.isfile(folder / source)])
@@ -202,10 +225,10 @@ def _pictures_path(beside: Path, sources: Sequence[str]) -> str:
     }
     most = max(counts.values())
     if counts[os.path.normpath(beside)] or not most:
-        return ""
+        return ()
     best = [folder for folder, count in counts.items() if count == most]
     named = [folder for folder in best if Path(folder).name.lower() in _LIKELY]
-    return (named or best)[0] if len(named or best) == 1 else ""
+    return tuple(named if len(named) == 1 else best)
 
 
 def _texts(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str, str]:
@@ -282,12 +305,13 @@ def likely_pictures() -> str:
 
 
 def likely_edits(folder: Path, names: Collection[str]) -> list[str]:
-    """Returns the subfolders whose pictures have the names of at least half of `names`, but for those of sources."""
+    """Returns the subfolders whose pictures have, or may mean, at least half of `names`, but for those of sources."""
     wanted = set(names)
     folders = []
     for name in sorted(name for name in _folders(folder) if name.lower() not in _NO_EDITS):
-        there = {stem(picture) for picture in pictures_of(folder / name)}
-        if wanted and len(there & wanted) * 2 >= len(wanted):
+        there = {stem(picture): picture for picture in pictures_of(folder / name)}
+        near = likely(wanted - there.keys(), (there[stem] for stem in there.keys() - wanted))
+        if wanted and (len(there.keys() & wanted) + len(near)) * 2 >= len(wanted):
             folders.append(os.path.normpath(folder / name))
     return folders
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
@@ -100,7 +101,8 @@ class InitVerb(Verb):
         if chosen_pictures.takes_reasons and any(model.writes for model in judges) and reasons is None:
             question = Text("Should judges say why before they score? (yes: more to read; no: several times faster)")
             reasons = _asked(question, "yes", _yes)
-        _say_and_check(write_configuration(file, chosen_pictures, models, judges, asked_where, bool(reasons)))
+        started = write_configuration(file, chosen_pictures, models, judges, asked_where, bool(reasons))
+        _say_and_check(started, votes=not judges)
 
 
 def _answers(
@@ -108,7 +110,7 @@ def _answers(
 ) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """Finds pictures, edit models and judges from the flags, the current folder, or answers at a terminal."""
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.plugins.init.models import look_at_model
+    from edit_eval.plugins.init.models import NOBODY, look_at_model
     from edit_eval.plugins.init.pictures import likely_edits, likely_pictures, look_at_pictures
 
     def look(written: str) -> Pictures:
@@ -121,21 +123,85 @@ def _answers(
                 fields[error.ours] = _which_column(error)
 
     def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
-        return [look_at_model(kind, each, chosen_pictures) for each in _names(written)]
+        named = [each for each in _names(written) if (kind, each) != ("judge", NOBODY)]
+        return [look_at_model(kind, each, chosen_pictures) for each in named]
 
     def listed(kind: Kind) -> Callable[[str], list[ModelDraft]]:
         return lambda text: models(kind, [text])
 
     question = Text("What are your pictures? ({})", Text(PICTURES))
     chosen_pictures = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
+    if chosen_pictures.choices:
+        say(chosen_pictures.are_in(_which_folder(chosen_pictures)))
     beside = Path(chosen_pictures.table).parent if chosen_pictures.table else Path()
     near = dict.fromkeys([*likely_edits(beside, chosen_pictures.names), *likely_edits(Path(), chosen_pictures.names)])
     likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *chosen_pictures.folders})
     question = Text("What edits them? ({}; several with commas)", Text(EDITS))
     editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
-    question = Text("What judges the edits? ({})", Text(JUDGE))
-    judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
+    editing = _with_likely_ones(editing, chosen_pictures)
+    if judges or not _somebody_answers():
+        question = Text("What judges the edits? ({})", Text(JUDGE))
+        judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
+    else:
+        judging = _ask_who_judges(len(chosen_pictures.ids) * len(editing), listed("judge"))
     return chosen_pictures, editing, judging
+
+
+def _which_folder(pictures: Pictures) -> str:
+    """Returns the folder that has the sources; asks if several may."""
+    if len(pictures.choices) == 1:
+        return pictures.choices[0]
+    text = Text("{} names files that are in each of {: and }", Path(pictures.table).name, pictures.choices)
+    if not _somebody_answers():
+        raise ConfigurationError(
+            Text("--pictures {}: {}; move it into the folder of the sources", pictures.table, text)
+        )
+
+    def folder(answer: str) -> str:
+        if answer not in pictures.choices:
+            raise ConfigurationError(Text("{}: answer one of {}", answer, pictures.choices))
+        return answer
+
+    return _asked(Text("{}. Which of them has the sources?", text), "", folder)
+
+
+def _with_likely_ones(models: list[ModelDraft], pictures: Pictures) -> list[ModelDraft]:
+    """Says which finished edits are there, and takes those with other names if whoever answers says yes."""
+    from edit_eval.plugins.init.models import finished
+
+    for model in models if _somebody_answers() else ():  # others are told by the findings below
+        if model.section.get("type") == "image_folder":
+            say(Text("{}: {}", model.name, model.words))
+    if not (_somebody_answers() and any(model.likely for model in models)):
+        return models
+    if not _asked(Text("Take the pictures in brackets for the missing edits?"), "yes", _yes):
+        return models
+    for place, model in enumerate(models):
+        if model.likely:
+            taken = finished(Path(model.section["params"]["folder"]), pictures, model.likely)
+            models[place] = replace(taken, name=model.name)
+    return models
+
+
+def _ask_who_judges(edits: int, read: Callable[[str], list[ModelDraft]]) -> list[ModelDraft]:
+    """Asks who judges so many edits (0: not known yet), by numbered choices or as `--judge` takes it."""
+    from edit_eval.plugins.init.models import offered_judges
+
+    offered = offered_judges(edits)
+    say(Text("Who judges the edits?"))
+    for number, judge in enumerate(offered, 1):
+        say(Text("  {}  {}", number, judge.words))
+    question = Text("1 to {}, or a judge as `--judge` takes it, such as {}", len(offered), offered[0].answer)
+
+    def chosen(answer: str) -> list[ModelDraft]:
+        if not answer.isdecimal():
+            return read(answer)
+        if not 0 < int(answer) <= len(offered):
+            raise ConfigurationError(Text("{}: answer {}", answer, question))
+        written = offered[int(answer) - 1].answer
+        return read(written) if written else _asked(Text("Which server? (MODEL@http://localhost:8000/v1)"), "", read)
+
+    return _asked(question, str(next(n for n, judge in enumerate(offered, 1) if judge.works_here)), chosen)
 
 
 def _names(written: list[str]) -> list[str]:
@@ -188,8 +254,8 @@ def _fields(written: list[str]) -> dict[str, str]:
     return {ours.strip(): theirs.strip() for ours, _, theirs in parts}
 
 
-def _say_and_check(made: Started) -> None:
-    """Prints what was written, what prevents it from running here, and what to type next."""
+def _say_and_check(made: Started, *, votes: bool = False) -> None:
+    """Prints what was written, what prevents it from running here, and what to type next; `votes`: nobody judges."""
     from edit_eval.preparation import examine
     from edit_eval.reporting.plans import print_findings
 
@@ -228,6 +294,8 @@ def _say_and_check(made: Started) -> None:
         else:
             print(said(Text("Fix that, then type:") if stops else Text("Now type:")))
         print(f"  {next_}")
+        if votes and not (stops or table):
+            print(f"  edit-eval view    # {said(Text('look and vote'))}")
         if first is not None:
             of = Text(
                 "That is a first try, {} of each category: about {:,.2f} USD.", counted(FIRST_TRY, "sample"), first

@@ -110,6 +110,8 @@ def configuration_text(
             if reasons and each.writes:
                 where[name] = {**where[name], "protocol": {"answer": "reason_then_score"}}
                 words[key, name, "protocol", "answer"] = Text("`score` is several times faster")
+        if not models:
+            words[(key,)] = Text("nobody yet: `edit-eval view` shows the edits and collects votes")
         blocks.append(_block({key: where}, words, language))
     return _head(file, language) + "\n".join(blocks)
 

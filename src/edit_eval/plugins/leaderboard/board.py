@@ -131,11 +131,7 @@ def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _fitted(
-    runs: Sequence[Made],
-    names: Sequence[str],
-    judges: Sequence[str],
-    called: Sequence[Mapping[str, str]],
-    tables: int,
+    runs: Sequence[Made], names: Sequence[str], judges: Sequence[str], called: Sequence[Mapping[str, str]], tables: int
 ) -> JudgeBattles:
     """Fits the battles of all runs by one judge together, one of so many tables."""
     edits: dict[tuple[str, str, int], Edit] = {}

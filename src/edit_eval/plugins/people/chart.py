@@ -15,10 +15,7 @@ from edit_eval.text import Text
 
 MOST_PAIRS = 12
 """Pairs drawn for one judge; the table has all."""
-_AXES = {
-    "votes": Text("votes won less votes lost"),
-    "ratings": Text("difference of people's ratings"),
-}
+_AXES = {"votes": Text("votes won less votes lost"), "ratings": Text("difference of people's ratings")}
 _LINE = 16
 _GAP = 20
 _MARKS_OF_PEOPLE = 8  # about this many on the axis

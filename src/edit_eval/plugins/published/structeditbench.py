@@ -273,10 +273,7 @@ class StructScore:
         answer, verdict = f"answer {number}", f"{pair['about']} {number}{label}"
         fields = {"question": pair["ask"], "right": pair["right"], "theirs": f"{{{answer}}}"}
         yield Question(
-            name=answer,
-            system=self._texts["look"],
-            user=loading.fill(self._texts["looked"], fields),
-            shows=self._shows,
+            name=answer, system=self._texts["look"], user=loading.fill(self._texts["looked"], fields), shows=self._shows
         )
         yield Question(
             name=verdict,

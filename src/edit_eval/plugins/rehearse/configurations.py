@@ -324,12 +324,7 @@ CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = {
 }
 """By their names on the Hub."""
 
-SMALL: Mapping[str, int] = {
-    "canvas": 4096,
-    "num_inference_steps": 2,
-    "max_new_tokens": 8,
-    "thinking_tokens": 8,
-}
+SMALL: Mapping[str, int] = {"canvas": 4096, "num_inference_steps": 2, "max_new_tokens": 8, "thinking_tokens": 8}
 """The most of what is asked of a model that is cut to few layers, on a CPU: what ends."""
 SMALL_CALLS: Mapping[str, Mapping[str, Json]] = {"FluxKontextPipeline": {"_auto_resize": False}}
 """By pipeline, what a small picture needs of its call: its table of shapes has nothing below a megapixel."""

@@ -118,14 +118,10 @@ def _memory(rehearsal: Rehearsal) -> Table[_Stage]:
                 spare=True,
             ),
             Column(
-                Text("Predicted"),
-                lambda stage: memory(stage.predicted),
-                when=lambda stage: stage.predicted is not None,
+                Text("Predicted"), lambda stage: memory(stage.predicted), when=lambda stage: stage.predicted is not None
             ),
             Column(
-                Text("Measured"),
-                lambda stage: memory(stage.measured),
-                when=lambda stage: stage.measured is not None,
+                Text("Measured"), lambda stage: memory(stage.measured), when=lambda stage: stage.measured is not None
             ),
             Column(
                 Text("Off by"),

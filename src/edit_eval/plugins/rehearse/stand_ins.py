@@ -18,17 +18,11 @@ from edit_eval.edit_models.preset_lookup import index_of, settings_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import published
 from edit_eval.execution.advice.probing import LOADERS
-from edit_eval.execution.machine.environments import import_path, interpreter
+from edit_eval.execution.machine.environments import import_path, install_line, interpreter
 from edit_eval.execution.machine.fitting import PAIR_TOKENS, checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import BYTES, Weights
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.rehearse.configurations import (
-    CONFIGURATIONS,
-    LEAST_LAYERS,
-    MEGAPIXEL_TOKENS,
-    SMALL,
-    SMALL_CALLS,
-)
+from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS, MEGAPIXEL_TOKENS, SMALL, SMALL_CALLS
 from edit_eval.plugins.rehearse.in_worker.stand_in import WEIGHTS, StandInMade
 from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
 from edit_eval.privacy import hide_secrets
@@ -84,11 +78,7 @@ def is_half_here(weights: Weights) -> bool:
 
 
 def stand_ins(
-    configuration: Configuration,
-    folder: Path,
-    layers: int | None,
-    texts: Sequence[str],
-    on_cpu: Container[str] = (),
+    configuration: Configuration, folder: Path, layers: int | None, texts: Sequence[str], on_cpu: Container[str] = ()
 ) -> StandIns:
     """Makes a stand-in under `folder` for every model whose weights are not here, or that is to have few `layers`.
 
@@ -272,5 +262,7 @@ def _made(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
         last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
         stand_in = {"error": hide_secrets(last)[:600]}
     if "error" in stand_in:
-        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, stand_in["error"]))
+        lacks = stand_in.get("lacks")
+        remedy = Text("; install it: {}", install_line(python, [lacks], stand_in["pip"])) if lacks else ""
+        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}{}", who, stand_in["error"], remedy))
     return stand_in

@@ -246,7 +246,7 @@ def _word(names: Iterable[str]) -> Schema:
 
 
 def _summary(cls: type[Any] | None) -> str:
-    return next(iter((cls.__doc__ or "").strip().splitlines()), "") if cls else ""
+    return (cls.__doc__ or "").strip().partition("\n")[0] if cls else ""
 
 
 def _passed_over(keys: Iterable[str]) -> Schema:

@@ -301,11 +301,7 @@ class Service:
             placement="together" if len(self.judges) > 1 else "swap",
             load_concurrency=choices.load_concurrency.value,
         )
-        environment = {
-            **environment_record(layout, machine),
-            "command": " ".join(self._command),
-            "folder": os.getcwd(),
-        }
+        environment = {**environment_record(layout, machine), "command": " ".join(self._command), "folder": os.getcwd()}
         self.ledger.write_environment(environment)
         self.ledger.event("devices", devices=list(layout.devices))
         say = ModelsSay(self.ledger.directory, strict=False)
@@ -366,12 +362,7 @@ class Service:
         sample = Sample(
             id="example", index=0, pictures={"source": Picture(path="")}, instruction="Make it red.", language=language
         )
-        return Experiment(
-            samples=(sample,),
-            edit_models=(CLIENT,),
-            judges=tuple(self.judges),
-            language=language,
-        )
+        return Experiment(samples=(sample,), edit_models=(CLIENT,), judges=tuple(self.judges), language=language)
 
     def _more(self) -> bool:
         """Admits queued pairs and cuts batches; True if the work has changed."""

@@ -49,12 +49,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 `colours`: colourfulness after Hasler and Süsstrunk (SPIE 5007, 2003). `sharpness`: logarithm of the variance of the
 Laplacian. `changed`: share of the source's pixels that differ in the edit."""
 
-SHARES: Mapping[str, float] = {
-    "lowest tenth": 0.1,
-    "lowest third": 1 / 3,
-    "highest third": 2 / 3,
-    "highest tenth": 0.9,
-}
+SHARES: Mapping[str, float] = {"lowest tenth": 0.1, "lowest third": 1 / 3, "highest third": 2 / 3, "highest tenth": 0.9}
 """Where equal values lie at the end, it is more: so what is shown is the bound."""
 
 VALUES: Mapping[tuple[str, str], Text] = {

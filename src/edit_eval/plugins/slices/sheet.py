@@ -94,10 +94,7 @@ def _table(document: Slices, rows: list[_Row]) -> Table[_Row]:
     shows = signed if document.against else formats.score
     columns: list[Column[_Row]] = [
         Column(
-            Text("Slice"),
-            lambda row: slice_name(row.at),
-            "name",
-            to=lambda row: link(group=group_key(row.of, row.at)),
+            Text("Slice"), lambda row: slice_name(row.at), "name", to=lambda row: link(group=group_key(row.of, row.at))
         ),
         Column(Text("Samples"), lambda row: f"{row.at.samples}/{row.at.of}"),
         Column(Text("Images"), lambda row: str(row.at.images), roomy=True),

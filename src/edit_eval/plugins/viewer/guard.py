@@ -22,9 +22,7 @@ class PageGuard(Guard):
     """A guard of pages: they may ask their own server, and a link on another site may lead to them."""
 
     no_token = Refusal(
-        401,
-        Text("open the address that `edit-eval view` printed, including its token"),
-        {"WWW-Authenticate": "Bearer"},
+        401, Text("open the address that `edit-eval view` printed, including its token"), {"WWW-Authenticate": "Bearer"}
     )
 
     def of_browser(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
@@ -45,11 +43,7 @@ class PageGuard(Guard):
         return _of_method(scope, headers)
 
     def tokens(self, scope: Scope, headers: Mapping[str, str]) -> Iterable[str]:
-        return [
-            *super().tokens(scope, headers),
-            _cookie(headers.get("cookie", "")),
-            *_asked(scope).get("token", ()),
-        ]
+        return [*super().tokens(scope, headers), _cookie(headers.get("cookie", "")), *_asked(scope).get("token", ())]
 
     async def pass_on(self, scope: Scope, receive: Any, send: Any) -> None:
         if where := self._without_token(scope):

@@ -37,8 +37,7 @@ class ViewVerb(Verb):
             int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 picks a free one.")
         ] = 7860,
         token: Annotated[
-            str,
-            typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
+            str, typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one.")
         ] = "",
         code: Code = None,
     ) -> None:

@@ -103,11 +103,7 @@ def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Envi
         bytecode_cache=_compiled(autoescape),
         finalize=(lambda value: said(value, language)) if language else None,
     )
-    environment.filters.update(
-        score=formats.score,
-        memory=formats.memory,
-        bracketed=formats.bracketed,
-    )
+    environment.filters.update(score=formats.score, memory=formats.memory, bracketed=formats.bracketed)
     environment.globals.update(formats=formats, names=NAMES, spoken=SPOKEN)
     return environment
 

@@ -1,13 +1,10 @@
-"""Displays of the progress: on a terminal, in a log file, and in a notebook."""
+"""Displays of the progress: on a terminal, and in plain lines."""
 
 from __future__ import annotations
 
-import io
-import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleRenderable, Group
@@ -45,7 +42,7 @@ from edit_eval.reporting.progress.view import (
     words_of,
     work_of,
 )
-from edit_eval.reporting.terminal_text import Beginning, Name, Spoken, Styled, one_line, padded
+from edit_eval.reporting.terminal_text import Beginning, Name, Styled, one_line, padded
 from edit_eval.text import Text, joined
 
 BAR = 16
@@ -338,103 +335,3 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
             yield joined(filter(None, (line.tag and worded(line.tag), line.about, line.words)), ": ")
         case Judged(judgement=judgement) if scores:
             yield joined(filter(None, (Text("score"), line.about, f"{judgement.score:.3f}", words_of(judgement))), ": ")
-
-
-# -- in a notebook --
-
-WIDTH = 100
-"""Columns."""
-KEPT = 200
-"""Lines that stay, not counting scores."""
-LATEST = 5
-"""Scores shown above the bars while the run is at work."""
-HTML = '<pre style="white-space: pre; overflow-x: auto; line-height: 1.25">{code}</pre>'
-
-
-def in_notebook() -> bool:
-    """True if this process is a notebook's kernel, and not a terminal's IPython."""
-    ipython = sys.modules.get("IPython")  # a kernel has imported it
-    shell = getattr(ipython, "get_ipython", lambda: None)()
-    return getattr(shell, "kernel", None) is not None
-
-
-class NotebookProgress:
-    """Draws into the output of the running cell."""
-
-    interval = 0.5
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._output: Any = None
-        self._kept: deque[Line] = deque(maxlen=KEPT)
-        self._latest: deque[Line] = deque(maxlen=LATEST)
-        self._drawn: tuple[object, ...] = ()
-        self._next_reading = 0.0
-
-    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
-        """Shows how far a benchmark has been read."""
-        if now >= self._next_reading:
-            self._next_reading = now + self.interval
-            self._put(Styled(Text("reading the benchmark: {}", reading_words(so_far))))
-
-    def has_read(self) -> None:
-        """Removes that."""
-        if self._output is not None:
-            self._put()
-
-    def write(self, lines: Sequence[Line]) -> None:
-        """Shows lines."""
-        self._take(lines)
-        self._put()
-
-    def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
-        """Shows lines and bars, if anything has changed."""
-        drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, snapshot.controls, int(self._clock()))
-        if lines or drawn != self._drawn:
-            self._drawn = drawn
-            self._take(lines)
-            self._put(bars_of(snapshot, WIDTH))
-
-    def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
-        """Removes bars and scores; the other lines stay, with how the run ended."""
-        self._take(lines)
-        self._latest.clear()
-        self._put(tagged(Text("end"), "bold", Styled(ending(snapshot))))
-        self._output = None  # the next run gets its own output
-        self._kept.clear()
-
-    def _take(self, lines: Iterable[Line]) -> None:
-        for line in lines:
-            (self._latest if isinstance(line, Judged) else self._kept).append(line)
-
-    def _put(self, *below: ConsoleRenderable) -> None:
-        from IPython.display import display
-
-        every = [*self._kept, *self._latest]
-        label = max((len(line.about) for line in every if isinstance(line, Judged | Said)), default=0)
-        label = min(label, int(LABEL * (WIDTH - TAG)))
-        shown = in_both_forms(Group(*(rendered(line, label) for line in every), *below))
-        if self._output is None:
-            self._output = display(shown, raw=True, display_id=True)
-        else:
-            self._output.update(shown, raw=True)
-
-
-def in_both_forms(what: ConsoleRenderable) -> dict[str, str]:
-    """Returns HTML, with all text escaped, and plain text."""
-    console = Spoken(
-        file=io.StringIO(),
-        width=WIDTH,
-        record=True,
-        force_terminal=True,
-        force_jupyter=False,
-        color_system="truecolor",
-        legacy_windows=False,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        _environ={},
-    )
-    console.print(what)
-    text = console.export_text(clear=False)
-    return {"text/html": console.export_html(inline_styles=True, code_format=HTML), "text/plain": text}

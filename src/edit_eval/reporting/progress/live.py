@@ -23,7 +23,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Meter
 from edit_eval.reporting.language import said, speak
-from edit_eval.reporting.progress.displays import NotebookProgress, PlainProgress, RichProgress, in_notebook
+from edit_eval.reporting.progress.displays import PlainProgress, RichProgress
 from edit_eval.reporting.progress.standard_streams import Descriptor
 from edit_eval.reporting.progress.state import ProgressState
 from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Said, Snapshot, write_live
@@ -35,7 +35,7 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
-Mode = Literal["rich", "notebook", "plain", "lines", "none"]
+Mode = Literal["rich", "plain", "lines", "none"]
 CONFIGURED = Text("as configured")
 KEEP_EVERY = 1.0
 """Seconds between two writes of `live.json`."""
@@ -50,7 +50,7 @@ def progress_of(configuration: Configuration) -> Progress:
 
 
 def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
-    """Returns the progress for a `mode` of `execution.progress`, on stderr or in the notebook whose kernel this is.
+    """Returns the progress for a `mode` of `execution.progress`, on stderr.
 
     Its `mode` and `reason` say what was chosen, and why.
 
@@ -58,8 +58,6 @@ def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[
     """
     stream = sys.stderr if stream is None else stream
     chosen, reason = choose(mode, stream, os.environ if environment is None else environment)
-    if chosen == "notebook":
-        return Progress(NotebookProgress(), chosen, reason)
     if chosen == "rich":
         return Progress(RichProgress(terminal(stream)), chosen, reason)
     if chosen != "none":
@@ -68,15 +66,13 @@ def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[
 
 
 def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[Mode, str]:
-    """Returns the fitting progress, and why it fits. Bars need a terminal or a notebook, even if asked for."""
+    """Returns the fitting progress, and why it fits. Bars need a terminal, even if asked for."""
     if mode in ("plain", "lines", "none"):
         return cast(Mode, mode), CONFIGURED
     if mode not in ("auto", "rich"):
         raise ConfigurationError(
             Text("progress: `{}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`", mode)
         )
-    if stream is sys.stderr and in_notebook():
-        return "notebook", Text("this is a notebook")
     if not stream.isatty():
         return "plain", Text("stderr is not a terminal")
     if environment.get("TERM") in ("dumb", "unknown"):

@@ -384,11 +384,7 @@ def _wiseedit() -> Iterator[Set]:
 
 
 def _omnicontext() -> Iterator[Set]:
-    asks = {
-        "multi_object": ("PF", "SC"),
-        "single_character": ("PF", "SC"),
-        "scene_object": ("PF_scene", "SC_scene"),
-    }
+    asks = {"multi_object": ("PF", "SC"), "single_character": ("PF", "SC"), "scene_object": ("PF_scene", "SC_scene")}
     maker = Maker(
         "omnicontext",
         lambda category, question: _object("score", "reasoning"),
@@ -508,10 +504,7 @@ def _picabench() -> Iterator[Set]:
 def _viescore() -> Iterator[Set]:
     asks = {"background_change": ("SC", "PQ"), "subject-add": ("SC", "PQ"), "text_change": ("SC", "PQ")}
     maker = Maker(
-        "viescore",
-        lambda *_: _numbers(),
-        lambda question: range(0, 11),
-        lambda draw: _of_categories(draw, asks, 3),
+        "viescore", lambda *_: _numbers(), lambda question: range(0, 11), lambda draw: _of_categories(draw, asks, 3)
     )
     yield from maker.sets()
     yield from maker.bare("subject-add")

@@ -29,15 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
 from edit_eval.edit_models.image_servers import chosen_picture, unpacked
-from edit_eval.endpoints.client import (
-    NOT_IN_THE_KEY,
-    Ask,
-    Client,
-    Failure,
-    ServerParameters,
-    WholeAnswer,
-    plain,
-)
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, WholeAnswer, plain
 from edit_eval.endpoints.vocabulary import Ended, Says, read_error, said_in
 from edit_eval.errors import CanaryFound, LoadError, PictureError, Refused
 from edit_eval.json_values import Json, JsonObject

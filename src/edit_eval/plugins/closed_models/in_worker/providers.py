@@ -619,13 +619,7 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
     ),
     ClosedModel(model="bfl/flux-2-pro*", usd={"": 0.045}, most=0.12, source=_BFL),
     ClosedModel(model="bfl/flux-2-max*", usd={"": 0.07}, most=0.20, source=_BFL),
-    ClosedModel(
-        model="bfl/flux-2-flex*",
-        usd={"": 0.05},
-        most=0.20,
-        pictures=10,
-        source=_BFL,
-    ),
+    ClosedModel(model="bfl/flux-2-flex*", usd={"": 0.05}, most=0.20, pictures=10, source=_BFL),
     ClosedModel(
         model="bfl/flux-kontext-pro*", usd={"": 0.04}, pictures=1, shape=_KONTEXT, source=_LITELLM, date=_CHECKED
     ),

@@ -112,10 +112,7 @@ class EmbeddingMetrics:
             from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
 
             model, report = AutoModel.from_pretrained(
-                location.name,
-                dtype=dtype_named(parameters.dtype),
-                output_loading_info=True,
-                **location.keywords,
+                location.name, dtype=dtype_named(parameters.dtype), output_loading_info=True, **location.keywords
             )
             check_complete(_needed(report, model), location.name)
             self._images = AutoImageProcessor.from_pretrained(location.name, backend=IMAGE_BACKEND, **location.keywords)

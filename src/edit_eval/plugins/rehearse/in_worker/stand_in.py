@@ -18,9 +18,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from edit_eval.json_values import JsonObject, Unchecked
+from edit_eval.workers.failures import Lacking, lacking
 
 SIDE = 1024
 """Of a matrix of which the product is timed."""
@@ -83,11 +84,13 @@ def main() -> None:
     try:
         answer: StandInMade = make(json.load(sys.stdin))
     except Exception as error:
+        lacks = lacking(error)
         answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:600]}
+        answer |= {"lacks": lacks.get("lacks", ""), "pip": lacks.get("pip", False)}
     os.write(out, json.dumps(answer).encode() + b"\n")
 
 
-class StandInMade(TypedDict, total=False):
+class StandInMade(Lacking, total=False):
     """What came of it."""
 
     parts: dict[str, int]

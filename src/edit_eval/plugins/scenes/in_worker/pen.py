@@ -315,12 +315,7 @@ class Pen:
         dx, dy = round(size * (0.5 - 0.20 * self.side)), round(size * 0.70)
         window = gradient.crop((dx, dy, dx + size, dy + size))
         face = ImageOps.colorize(
-            window,
-            black=shade(colour, 1.0 + gloss),
-            mid=colour,
-            white=shade(colour, 0.42),
-            midpoint=92,
-            whitepoint=235,
+            window, black=shade(colour, 1.0 + gloss), mid=colour, white=shade(colour, 0.42), midpoint=92, whitepoint=235
         )
         self.stamp(face, x - size / 2, y - size / 2, round_mask(size))
 
