@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
 from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
-from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval
+from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, says_little
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text, joined
 
@@ -74,11 +74,9 @@ class Figures:
 
     @property
     def interval(self) -> str:
-        """Writes its interval; one of more than half the scale says little, because of few pictures."""
-        ends, scale, written = self.block.ci95, self.part.scale, self.part.span(self.block.ci95)
-        if ends is None or scale.lowest is None or scale.highest is None:
-            return written
-        return Text("{}, too few", written) if ends[1] - ends[0] > (scale.highest - scale.lowest) / 2 else written
+        """Writes its interval, and of one that says little that pictures are too few."""
+        written = self.part.span(self.block.ci95)
+        return Text("{}, too few", written) if says_little(self.block, self.part.scale) else written
 
     def other_mean(self, kind: str) -> MeanInterval | None:
         """Returns its `sample_mean` or `category_mean`, unless that is the score's own mean."""
