@@ -125,7 +125,7 @@ def test_edits_that_are_called_otherwise_are_likely_ones_until_they_are_told(tmp
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"bird": "Cat.png"}, "files: there is no sample bird"),
+        ({"bird": "Cat.png"}, "files: no sample is called bird"),
         ({"cat": "cat.png"}, "files: there is no picture cat.png in "),
         ({"cat": "Cat.png", "dog": "Cat.png"}, "files: Cat.png is the edit of two samples"),
     ],

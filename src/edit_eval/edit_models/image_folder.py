@@ -103,7 +103,7 @@ def _told(parameters: ImageFolder.Parameters, asked: SampleNames, pictures: Coll
     samples, twice = set(asked.ids), Counter(parameters.files.values())
     for sample_id, name in parameters.files.items():
         if sample_id not in samples:
-            raise ConfigurationError(Text("files: there is no sample {}", sample_id))
+            raise ConfigurationError(Text("files: no sample is called {}", sample_id))
         if name not in pictures:
             raise ConfigurationError(Text("files: there is no picture {} in {}", name, parameters.folder))
         if twice[name] > 1:

@@ -84,7 +84,7 @@ def test_what_is_given(photos: Pictures, kind: Kind, written: str, known_as: str
         ("edit_model", "own.py:Editr", "has no class `Editr`; did you mean `Editor`?"),
         ("edit_model", "scene_judge", "`scene_judge` is a judge, not an edit model"),
         ("judge", "photos", "no config.json in it"),
-        ("judge", "gpt-4o", "MODEL@http://HOST:8000/v1"),
+        ("judge", "a-model-of-nobody", "MODEL@http://HOST:8000/v1"),
         ("judge", "gemini-3.8-flash", "its maker is asked for it by `gemini/gemini-3.8-flash`"),
         ("judge", "testin", "did you mean `testing`?"),
         ("judge", "", "it is empty"),

@@ -19,7 +19,13 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of two drawn scenes with their edits."""
     folder = tmp_path_factory.mktemp("pairs")
     run = evaluate(
-        "demo", run_dir=folder / "run", limit=1, categories=["physical", "causal"], report=False, progress="none"
+        "demo",
+        run_dir=folder / "run",
+        limit=1,
+        categories=["physical", "causal"],
+        overrides=["edit_models={careful: {type: scene_editor}}", "benchmark.size=128"],
+        report=False,
+        progress="none",
     )
     rows = []
     for sample, edit in zip(run.results.samples, run.results.edits, strict=True):
