@@ -85,6 +85,7 @@ def test_what_is_given(photos: Pictures, kind: Kind, written: str, known_as: str
         ("edit_model", "scene_judge", "`scene_judge` is a judge, not an edit model"),
         ("judge", "photos", "no config.json in it"),
         ("judge", "a-model-of-nobody", "MODEL@http://HOST:8000/v1"),
+        ("judge", "gpt-4o", "its maker is asked for it by `openai/gpt-4o`"),
         ("judge", "gemini-3.8-flash", "its maker is asked for it by `gemini/gemini-3.8-flash`"),
         ("judge", "testin", "did you mean `testing`?"),
         ("judge", "", "it is empty"),
