@@ -250,10 +250,7 @@ PICTURES = {
     "your-model": Picture("runs/have/report/index.html", ("#gallery h2", "#cards")),
     "your-judge": Picture("runs/restraint/report/index.html", ("#verdict",)),
     "your-protocol": Picture(
-        "runs/careful/report/index.html",
-        ("#results",),
-        commands=(f"{STAND_IN} --run-dir runs/careful",),
-        width=1280,
+        "runs/careful/report/index.html", ("#results",), commands=(f"{STAND_IN} --run-dir runs/careful",), width=1280
     ),
     "before-the-night": Picture("rehearsal-LANGUAGE.html", ("pre",), prepare=a_rehearsal),
     "costs": Picture("runs/pilot/report/index.html", ("#time > h2", ".chart-timeline", ".chart-utilisation")),

@@ -166,8 +166,8 @@ class Experiment:
             more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
             notes=(
-                *(*data.notes, *families),
                 *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
+                *(*data.notes, *families),
                 *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
             ),
             finished=finished,

@@ -487,8 +487,7 @@ def is_right_doubt(line: str, truth: Truth, judges: Sequence[str]) -> bool:
             for name in several["all"].split(", ")
         )
     if few := re.fullmatch(
-        rf"{A} is not comparable: (?P<n>\d+) pictures? (?:is|are) scored for both (?P<c>{NAME}) and {B}\.",
-        line,
+        rf"{A} is not comparable: (?P<n>\d+) pictures? (?:is|are) scored for both (?P<c>{NAME}) and {B}\.", line
     ):
         return few["a"] == few["c"] and any(
             len(truth.images(judge, few["a"], few["b"])) == int(few["n"]) < FEWEST for judge in judges

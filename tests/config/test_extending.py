@@ -81,7 +81,7 @@ def test_a_chain_and_a_shipped_name(write: Write) -> None:
     assert origin(("benchmark", "limit")) == "--limit"
     assert origin(("execution", "schedule")) == "--set"
     assert origin(("execution", "pilot")) == ""
-    assert values["benchmark"] == {"type": "scenes", "limit": 1}
+    assert values["benchmark"] == {"type": "scenes", "count": 30, "limit": 1}
 
 
 def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(write: Write, tmp_path: Path) -> None:

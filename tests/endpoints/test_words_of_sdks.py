@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from edit_eval.endpoints.closed_models import find_row
 from edit_eval.endpoints.vocabulary import read_ending
 
 SDKS = Path(__file__).parents[2] / ".venv/sdks"
@@ -42,3 +46,39 @@ def test_every_ending_that_a_maker_lists_is_in_our_table(file: str) -> None:
     listed = list(words(file, LITERALS[file]))
     assert len(listed) > 2
     assert [word for word in listed if not read_ending(word).known] == []
+
+
+WITHOUT_PICTURES = re.compile(
+    r"audio|search|codex-mini|^o1-(mini|preview)|^o3-mini|^gpt-3\.5|^gpt-4(-\d{4}|-32k|-turbo-preview|$)|dall-e"
+)
+"""Models that can neither judge nor edit a picture."""
+
+
+def ends() -> Iterator[tuple[str, str, str]]:
+    """Yields kind, model and the day on which its maker's library says that it is switched off."""
+    for kind, file in (("judges", "shared/chat_model"), ("editors", "image_model")):
+        *_, told, _ = (SDKS / "openai/types" / f"{file}.py").read_text("utf-8").split('"""')
+        for item in re.findall(r"^- (.*?)(?=^- |\Z)", told, re.S | re.M):
+            day = re.search(r"\d{4}-\d\d-\d\d(?=\. )|[A-Z][a-z]+ \d+, \d{4}", " ".join(item.split()))
+            for name in re.findall(r'"([^"]+)"', item) if day else ():
+                yield kind, f"openai/{name}", day[0] if day else ""
+    text = (SDKS / "anthropic/_data/deprecated_models.py").read_text("utf-8")
+    for name, day in re.findall(r'"(claude-[^"]+)": "([^"]+)"', text):
+        yield "judges", f"anthropic/{name}", re.sub(r"(?<=\d)(st|nd|rd|th)", "", day)
+
+
+def day_of(words: str) -> str:
+    for form in ("%Y-%m-%d", "%B %d, %Y"):
+        with contextlib.suppress(ValueError):
+            return datetime.strptime(words, form).date().isoformat()
+    return f"not a day: {words}"
+
+
+@pytest.mark.sdks
+def test_every_end_that_a_maker_lists_is_in_our_file() -> None:
+    if not (SDKS / "openai").exists():
+        pytest.skip("needs openai, as `make sdks` lays it there")
+    listed = [of for of in ends() if not WITHOUT_PICTURES.search(of[1].partition("/")[2])]
+    assert len(listed) > 20
+    said: dict[str, Any] = {model: find_row(kind, model).get("ends") for kind, model, _ in listed}
+    assert said == {model: day_of(day) for _, model, day in listed}

@@ -11,9 +11,10 @@ import pytest
 from PIL import Image
 
 from closed_providers import JUDGES, Providers
+from edit_eval.endpoints.closed_models import FILE, rows_of
 from edit_eval.errors import LoadError, ModelError, RequestError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.judges.closed_judges import MAKERS, judge_of
+from edit_eval.judges.closed_judges import MAKERS, ClosedJudge, judge_of
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
 from edit_eval.protocols.replies import object_schema
 from edit_eval.records import Reply, Status
@@ -241,9 +242,9 @@ def test_what_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_row_says_where_it_is_from() -> None:
-    for maker in MAKERS.values():
-        assert maker.judges[-1].models == "*"
-        for row in maker.judges:
-            assert len(row.source) > 10
-            assert row.price is None or "litellm" in row.source or "." in row.source
-            assert row.off is not None or row.room  # who always thinks is given room
+    for maker in MAKERS:
+        assert judge_of(maker, "a name that nobody has").model == f"{maker}/*"
+    for said in rows_of("judges", FILE):
+        row = ClosedJudge(**said)
+        assert len(row.source) > 10
+        assert row.off is not None or row.room  # who always thinks is given room

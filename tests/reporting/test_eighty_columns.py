@@ -33,10 +33,7 @@ MODELS = (
     "步骤一图像编辑模型第二版",
 )
 JUDGES = ("qwen3_vl_30b_a3b_instruct_fp8_vllm", "internvl3_5_241b_a28b_thinking_endpoint")
-CATEGORIES = {
-    "physical": "物理规律与几何一致性的综合考察类别",
-    "causal": "cause_and_effect_over_a_long_time",
-}
+CATEGORIES = {"physical": "物理规律与几何一致性的综合考察类别", "causal": "cause_and_effect_over_a_long_time"}
 
 
 @pytest.fixture(scope="module")

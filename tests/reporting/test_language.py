@@ -23,7 +23,7 @@ from edit_eval.reporting.language import catalogue, said, said_own, speak, spoke
 from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.progress.displays import PlainProgress
 from edit_eval.reporting.progress.view import Judged, Said
-from edit_eval.reporting.terminal_text import Beginning, Name, Spoken, Styled, one_line, print_beside, print_facts
+from edit_eval.reporting.terminal_text import Name, Spoken, Styled, one_line, print_beside, print_facts
 from edit_eval.text import Text, joined
 
 STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=...", "对 {}作 Holm 校正"}
@@ -144,7 +144,7 @@ def test_what_is_said_is_about_the_run_that_was_named(monkeypatch: pytest.Monkey
 )
 def test_a_plain_string_is_never_touched(words: str) -> None:
     assert said(words) == words
-    assert words in printed(Styled(words), words, Beginning(words), Name(words))
+    assert words in printed(Styled(words), words, Name(words))
 
 
 def test_a_language_without_separators_of_its_own_has_the_english_ones(monkeypatch: pytest.MonkeyPatch) -> None:

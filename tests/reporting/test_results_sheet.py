@@ -269,11 +269,7 @@ def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -
     block = summary.results[0].scores["score"]
     assert block.category_mean.ruled_out_share == pytest.approx(row.ruled_out_share)
     for of_category in block.categories.values():
-        assert (of_category.ci95, of_category.ruled_out_share, of_category.no_ci95) == (
-            None,
-            None,
-            "few_images",
-        )
+        assert (of_category.ci95, of_category.ruled_out_share, of_category.no_ci95) == (None, None, "few_images")
     assert [column.ruled_out_share for column in summary.comparison.columns] == [row.ruled_out_share] * 2
     few = replace(twenty, samples=twenty.samples[:5], edits=twenty.edits[:0])
     kept = {sample.id for sample in few.samples}

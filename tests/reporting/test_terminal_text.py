@@ -17,17 +17,7 @@ from rich.text import Text
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.terminal_text import (
-    Beginning,
-    Name,
-    broken,
-    lines_of,
-    one_line,
-    padded,
-    print_beside,
-    readable,
-    whole_words,
-)
+from edit_eval.reporting.terminal_text import Name, broken, lines_of, one_line, padded, print_beside, readable
 from edit_eval.statistics.aggregates import Coverage
 
 
@@ -62,22 +52,6 @@ def test_a_cjk_character_takes_two_columns(cells: int, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "cells", "shown"),
-    [
-        ("the light follows the window", 40, "the light follows the window"),
-        ("the light follows the window", 20, "the light follows…"),
-        ("the light, follows the window", 12, "the light…"),
-        ("one verylongwordwithoutanyend at all", 16, "one verylongwor…"),
-        ("编辑基本符合指令,光影一致", 13, "编辑基本符合…"),
-        ("编辑 good 编辑基本", 10, "编辑 good…"),
-        ("word", 0, "…"),
-    ],
-)
-def test_words_are_kept_whole(line: str, cells: int, shown: str) -> None:
-    assert whole_words(line, cells) == shown
-
-
-@pytest.mark.parametrize(
     ("name", "cells", "lines"),
     [
         ("qwen_image_edit", 15, ["qwen_image_edit"]),
@@ -109,13 +83,6 @@ def test_a_name_takes_the_lines_that_its_column_needs() -> None:
     table.add_row(Name("qwen_image_edit\x1b[2J", indent=2), "6.43 6.06")
     Console(file=file, width=24).print(table)
     assert [line.rstrip() for line in file.getvalue().splitlines()][1:] == ["  qwen_image_  6.43 6.06", "  edit"]
-
-
-def test_a_beginning_takes_the_room_there_is() -> None:
-    file = io.StringIO()
-    for width in (12, 20, 80):
-        Console(file=file, width=width).print(Beginning("the light\nfollows \x1b[2Jthe window"))
-    assert file.getvalue().splitlines() == ["the light…", "the light follows…", "the light follows the window"]
 
 
 @given(st.text(st.characters(), max_size=60), st.integers(1, 40))

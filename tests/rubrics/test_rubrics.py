@@ -114,8 +114,7 @@ class TestPromptsOfTheUser:
         assert "{edit_instruction}" in rubric.user_prompt_template
 
     @pytest.mark.parametrize(
-        "text",
-        ['{"score": 1}', "{}", "{ edit_instruction }", "{{", "}{", "{0}", "{a b}", "{score:", '{"a": {"b": 1}}'],
+        "text", ['{"score": 1}', "{}", "{ edit_instruction }", "{{", "}{", "{0}", "{a b}", "{score:", '{"a": {"b": 1}}']
     )
     def test_may_hold_braces_that_are_text(self, text):
         rubric = load_rubrics({"physical": {"system_prompt": text}}, "en")["physical"]

@@ -97,7 +97,7 @@ def _of_judge(written: str) -> ModelDraft | None:
     if HUB_MODEL.fullmatch(written):
         return weights("transformers", written, Text("on the Hugging Face Hub"))
     for api in MAKERS:
-        if judge_of(api, written).models != "*":
+        if judge_of(api, written).model != f"{api}/*":
             raise ConfigurationError(Text("--judge {}: its maker is asked for it by `{}/{}`", written, api, written))
     return None
 

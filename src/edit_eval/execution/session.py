@@ -19,6 +19,7 @@ from edit_eval.config.components import named
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
+from edit_eval.execution.advice.cards import card_of, sale_findings
 from edit_eval.execution.advice.checks import Context, refuse, short_limits, silent_judges
 from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.advice.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
@@ -303,6 +304,10 @@ class Session:
         refuse_unbounded(self.configuration, prices, sharded=shard is not None)
         for sentence in cost_words(prices, left_to_do(matrix)) if prices else ():
             spectator.note(sentence)
+        for section in self.configuration.models.values():
+            for finding in sale_findings(card_of(section, self.configuration.folder), section.name):
+                if finding.level == "warning":
+                    spectator.note(finding.text)
 
         def growth(gpus: Sequence[Gpu]) -> Specifications:
             layout.host_of.update({gpu.name: gpu.node for gpu in gpus})

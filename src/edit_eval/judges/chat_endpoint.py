@@ -173,8 +173,9 @@ class ChatEndpoint:
         maker, row = MAKERS[parameters.api], judge_of(parameters.api, parameters.model)
         notes = [f"pictures and questions, for {maker.company} ({host})"] * bool(host)
         notes += [maker.training] * bool(maker.training)
-        notes += [f"it is switched off on {row.ends}"] * bool(row.ends)
-        return {"leaves": "; ".join(notes), "source": f"{row.source} ({row.date})"}
+        unpriced = "" if parameters.price or row.price else "price: [READ, WRITTEN], for a million tokens"
+        known = {"ends": row.ends, "seen": row.seen, "unpriced": unpriced}
+        return {"leaves": "; ".join(notes), "source": f"{row.source} ({row.seen})", **known}
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
@@ -200,7 +201,7 @@ class ChatEndpoint:
             "longest": limit + thought,
             "attempts": parameters.retries + 1,
             "load": PROBES * (PROBE_TOKENS[0] * read + tried * written) / 1e6,
-            "date": "" if parameters.price or row is None else row.date,
+            "date": "" if parameters.price or row is None else row.seen,
             "source": "price" if parameters.price or row is None else row.source,
         }
 

@@ -298,10 +298,7 @@ def categories_table(pairs: Sequence[Pair], categories: Sequence[str], names: Ma
     """Returns a row for each category of each pair, and for the other mean (of categories or samples) than its own."""
     other = "sample_mean" if pairs[0].scale.mean_over == "categories" else "category_mean"
     groups: list[tuple[Words, list[tuple[Pair, Any]]]] = [
-        (
-            short_category(name),
-            [(pair, pair.categories[name]) for pair in pairs if name in pair.categories],
-        )
+        (short_category(name), [(pair, pair.categories[name]) for pair in pairs if name in pair.categories])
         for name in categories
     ]
     groups.append((NAMES["mean"][other], [(pair, getattr(pair, other)) for pair in pairs]))

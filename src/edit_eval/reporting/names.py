@@ -23,11 +23,7 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
     },
     "control": {"source": Text("Control: source"), "blank": Text("Control: grey"), "shuffled": Text("Control: other")},
     "mean": {"category_mean": Text("Mean of categories"), "sample_mean": Text("Mean of samples")},
-    "verdict": {
-        "passed": Text("passed"),
-        "limited": Text("limited"),
-        "failed": Text("failed", context="verdict"),
-    },
+    "verdict": {"passed": Text("passed"), "limited": Text("limited"), "failed": Text("failed", context="verdict")},
     "no_ci95": {
         "one_image": Text("one source image"),
         "few_images": Text("fewer than six source images"),

@@ -62,7 +62,8 @@ def _answer(summary: Summary) -> Iterator[Part]:
     yield from ((4, [Line(line)]) for line in published_lines(summary))
     if weakest := _weakest(summary):
         yield 5, [Line(weakest)]
-    yield 5, [Line(Text("{}.", Text("{:; }", [_of_one_judge(summary, of) for of in verdict.opinions])), "quiet")]
+    if verdict.opinions:
+        yield 5, [Line(Text("{}.", Text("{:; }", [_of_one_judge(summary, of) for of in verdict.opinions])), "quiet")]
     yield from ((6, [Line(Text("note: {}", note), "problem")]) for note in summary.notes)
     yield from advised(verdict)
 

@@ -44,19 +44,6 @@ def one_line(text: object, cells: int | None = None) -> str:
     return set_cell_size(line, max(0, cells - 1)).rstrip() + "…"
 
 
-class Beginning:
-    """As much of a text as fits on its line, in whole words, with an ellipsis if there is more."""
-
-    def __init__(self, text: object, style: str = "") -> None:
-        self._text, self._style = one_line(str(said(text))[:_LONGEST_SHORTENED]), style
-
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(min(1, options.max_width), min(cell_len(self._text), options.max_width))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Styled(whole_words(self._text, options.max_width), self._style, no_wrap=True)
-
-
 class Name:
     """A name in as many lines as its column needs, broken after `_`, `-`, `.`, `/` or a space if possible."""
 
@@ -88,21 +75,6 @@ def broken(name: str, cells: int) -> list[str]:
 
 def _parts(name: str) -> list[str]:
     return re.findall(r"[^_\-./ ]*[_\-./ ]+|[^_\-./ ]+", name)
-
-
-def whole_words(line: str, cells: int) -> str:
-    """Returns the beginning of `line` within `cells` columns, cut between words unless that would cost half of it.
-
-    Chinese and Japanese have no spaces, and are cut between characters.
-    """
-    if cell_len(line) <= cells:
-        return line
-    kept = set_cell_size(line, max(0, cells - 1)).rstrip()
-    follows = line[len(kept) : len(kept) + 1]
-    space = kept.rfind(" ")
-    if kept[-1:].isascii() and follows.strip() and follows.isascii() and cell_len(kept[:space]) * 2 >= cells:
-        kept = kept[:space]
-    return kept.rstrip(" ,;:，、；：") + "…"
 
 
 def lines_of(text: object) -> list[str]:

@@ -185,6 +185,7 @@ def test_every_check_is_made_by_doctor_and_some_by_run_and_plan(tmp_path: Path) 
     assert [check.find.__name__ for check in checks.CHECKS if check.refuses] == [
         "claimed_twice",
         "devices",
+        "cards",
         "reachable",
         "weights",
         "keys",

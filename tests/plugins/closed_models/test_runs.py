@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,10 @@ def written(folder: Path, providers: Providers, *names: str, **execution: Any) -
     return file
 
 
-def command(folder: Path, *words: object) -> subprocess.Popen[str]:
+def command(folder: Path, *words: object, config: Path | None = None) -> subprocess.Popen[str]:
     keys = {provider.key: f"key-of-{name}" for name, provider in PROVIDERS.items()}
-    environment = {**os.environ, **keys, "EDIT_EVAL_LANG": "en"}
+    own = {"XDG_CONFIG_HOME": str(config.parents[1])} if config else {}
+    environment = {**os.environ, **keys, **own, "EDIT_EVAL_LANG": "en"}
     asked = [sys.executable, "-m", "edit_eval", *map(str, words)]
     return subprocess.Popen(
         asked, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -159,6 +161,30 @@ def test_what_max_cost_cannot_hold_is_refused(tmp_path: Path) -> None:
         assert "no price of flux is known" in ended(refused)
         assert refused.returncode == 2
         assert not providers.bill
+
+
+def test_a_model_past_its_end_is_refused_only_where_it_would_be_asked(tmp_path: Path) -> None:
+    mine = tmp_path / "config" / "edit-eval" / "closed.yaml"
+    mine.parent.mkdir(parents=True)
+    with Providers() as providers:
+        file = written(tmp_path, providers, "flux")
+        assert "in all, without retries" in ended(command(tmp_path, "run", file, "--run-dir", "run", config=mine))
+        mine.write_text(f"editors: [{{model: bfl/flux-2-pro, ends: {date.today() - timedelta(1)}, seen: 2026-11-30}}]")
+        orders = len(providers.edits("bfl"))
+        finished = command(tmp_path, "run", file, "--run-dir", "run", config=mine)
+        assert (ended(finished) != "", finished.returncode) == (True, 0)
+        refused = command(tmp_path, "run", file, "--run-dir", "another", config=mine)
+        words = f"edit model flux: it was switched off on {date.today() - timedelta(1)}; take another model"
+        assert words in ended(refused)
+        assert refused.returncode == 2
+        doctor = command(tmp_path, "doctor", file, config=mine)
+        assert words.partition(";")[0] in ended(doctor)
+        assert doctor.returncode == 3
+        mine.write_text(f"editors: [{{model: bfl/flux-2-pro, ends: {date.today() + timedelta(9)}, seen: 2026-11-30}}]")
+        warned = command(tmp_path, "run", file, "--run-dir", "another", config=mine)
+        assert f"flux: it is switched off on {date.today() + timedelta(9)}" in ended(warned)
+        assert warned.returncode == 0
+        assert len(providers.edits("bfl")) > orders
 
 
 def test_a_task_that_was_submitted_is_fetched_by_the_next_start_after_a_kill(tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.machine.fitting import Wanted, weights_of
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.rehearse.came_of_it import models_of
-from edit_eval.plugins.rehearse.found import OUTCOMES, Rehearsal
-from edit_eval.plugins.rehearse.in_worker.rehearsed import FAULTS
+from edit_eval.plugins.rehearse.found import FAULTS, OUTCOMES, Rehearsal
 from edit_eval.plugins.rehearse.in_worker.stand_in import cut_layers, write_holes
 from edit_eval.plugins.rehearse.rehearsal import rehearse
 from edit_eval.plugins.rehearse.sheet import print_rehearsal

@@ -56,13 +56,14 @@ def without_weights(tiny_models: Path, tiny_judges: Path, tmp_path_factory: pyte
     return folder
 
 
-def rehearsed(name: str, models: Path, folder: Path, **how: Any) -> Rehearsal:
+def rehearsed(name: str, models: Path | None, folder: Path, **how: Any) -> Rehearsal:
+    """Rehearses a shipped configuration with the `models` of `TINY`, or as it is."""
     write_benchmark(folder, 3)
     overrides = [f"benchmark.data_path={folder / 'benchmark.json'}", f"benchmark.cache_dir={folder / 'cache'}"]
     plain = shipped()[name].read_text("utf-8")
     for section in ("diffusion_model", "reward_model"):
         known = next((real for real in TINY if f"model_name: {real}" in _section(plain, section)), None)
-        if known is not None:
+        if models is not None and known is not None:
             overrides.append(f"{section}.params.model_name={models / TINY[known]}")
     if "categories" in plain:
         overrides.append("benchmark.categories=[physical, social]")
@@ -94,6 +95,18 @@ def test_a_shipped_configuration_is_rehearsed_without_any_weights(
         assert model.unit is not None
     assert all(digest.equal for digest in rehearsal.digests if digest.model.startswith("edit:"))
     assert rehearsal.plan is not None
+
+
+def test_one_is_rehearsed_at_its_full_width(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    rehearsal = rehearsed("single_gpu", None, tmp_path, layers=2)
+    assert rehearsal.reasons == []
+    assert len(rehearsal.samples) == 1
+    for model in rehearsal.models:
+        assert (model.loads, model.batch or 1) == ("stand-in", 1)
+        assert model.measured == pytest.approx(model.predicted, rel=NEAR)
+        assert model.measured is not None
+        assert model.measured > 4e9
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_WEIGHTS))

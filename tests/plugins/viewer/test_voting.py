@@ -72,11 +72,12 @@ def test_without_a_judge_people_look_and_vote(tmp_path: Path, cache: Path) -> No
         "judges": {},
         "execution": {"progress": "none"},
     }
-    run = evaluate(settings, run_dir=tmp_path / "runs" / "first", report=False)
+    run = evaluate(settings, run_dir=tmp_path / "runs" / "first")
     assert [edit.status for edit in run.results.edits] == [Status.OK] * 8
     assert [advice.kind for advice in run.summary.verdict.next] == ["vote"]
+    assert "4 samples, judged by nobody yet" in (run.path / "report" / "index.html").read_text("utf-8")
     before = {file: file.stat().st_mtime_ns for file in run.path.rglob("*")}
-    evaluate(settings, run_dir=run.path, report=False)
+    evaluate(settings, run_dir=run.path)
     assert {file: file.stat().st_mtime_ns for file in run.path.rglob("*")} == before, "nothing is to do"
     with Viewer([tmp_path / "runs"]) as viewer:
         task = following(viewer, "Ann")

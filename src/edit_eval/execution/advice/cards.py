@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.release_table import RELEASE
+from edit_eval.endpoints.closed_models import SOON, days_left, own_file
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import PUBLISHED, Weights
 from edit_eval.files.hub import Repository, fetch_model, is_address, local_path
@@ -68,6 +70,31 @@ def card_lines(card: Mapping[str, str]) -> Iterator[str]:
         yield Text("it needs {}", card["environment"])
     if card.get("notes"):
         yield card["notes"]
+
+
+OLD = 90
+"""Days after which what was seen of a closed model is called old."""
+
+
+def sale_findings(card: Mapping[str, str], who: str) -> Iterator[Finding]:
+    """Yields when a model that its maker alone runs ends, what is not known of it, and how old all of that is."""
+    if not card.get("seen"):
+        return
+    ends, left = card.get("ends", ""), days_left(card.get("ends", ""))
+    if left is not None and left < 0:
+        advice = Text("take another model, or correct its row in {}", own_file())
+        yield Finding("models", "problem", Text("{}: it was switched off on {}", who, ends), advice)
+    elif left is not None:
+        yield Finding("models", "warning" if left <= SOON else "note", Text("{}: it is switched off on {}", who, ends))
+    if needed := card.get("unpriced"):
+        yield Finding("models", "note", Text("{}: its price is not known; max_cost needs {}", who, needed))
+    age = -(days_left(card["seen"]) or 0)
+    old = Text(
+        "{1}: its price, end and abilities were looked up on {2}, {0} day ago",
+        *(age, who, card["seen"]),
+        plural="{1}: its price, end and abilities were looked up on {2}, {0} days ago",
+    )
+    yield Finding("models", "warning" if age > OLD else "note", old)
 
 
 HUB = "https://huggingface.co"

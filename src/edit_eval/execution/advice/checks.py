@@ -32,6 +32,7 @@ from edit_eval.execution.advice.cards import (
     hub_address,
     hub_answers,
     published,
+    sale_findings,
 )
 from edit_eval.execution.advice.probing import (
     EnvironmentProbe,
@@ -520,6 +521,7 @@ def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
         return
     for line in card_lines(card):
         yield Finding("models", "note", line, who=wanted.who)
+    yield from sale_findings(card, wanted.who)
 
 
 def reachable(context: Context, wanted: Wanted) -> Iterator[Finding]:
@@ -779,7 +781,7 @@ CHECKS = (
     Check(loads_at_once, room=True),
     Check(environments),
     Check(python_path),
-    Check(cards, each=True),
+    Check(cards, each=True, refuses=True),
     Check(reachable, each=True, refuses=True),
     Check(weights, each=True, refuses=True),
     Check(fits, each=True, room=True),

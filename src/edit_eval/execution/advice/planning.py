@@ -11,7 +11,7 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.cards import card_lines, card_of
+from edit_eval.execution.advice.cards import card_lines, card_of, sale_findings
 from edit_eval.execution.advice.checks import Context, rooms
 from edit_eval.execution.advice.checks import devices as devices_of
 from edit_eval.execution.advice.control_questions import ControlQuestions
@@ -269,6 +269,9 @@ def make_plan(
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
     for section in configuration.edit_models.values():
         notes += [Text("{}: {}", section.name, line) for line in card_lines(card_of(section, configuration.folder))]
+    for section in configuration.models.values():
+        card = card_of(section, configuration.folder)
+        notes += [finding.text for finding in sale_findings(card, section.name)]
     sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
     unfold = partial(ImaginedWork, experiment, everything or experiment.samples, sizes, pilot=execution.pilot)
     work = unfold(samples=samples)

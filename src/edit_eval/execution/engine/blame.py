@@ -32,7 +32,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal
@@ -394,27 +394,25 @@ class Blame:
         if len(self._recent) < SAME_FAILURE_WINDOW or self._work.kept:
             return
         (what, status), count = Counter(self._recent).most_common(1)[0]
-        if what in self._of_devices and count > SAME_FAILURE_WINDOW // 2:
+        if not what or count <= SAME_FAILURE_WINDOW // 2:
+            return
+        seen = count, SAME_FAILURE_WINDOW, what
+        if what in self._of_devices:
             raise Stopped(
                 Text(
                     "{} of the last {} tasks failed the same way ({}), through their devices; when these work, rerun "
                     "the same command",
-                    count,
-                    SAME_FAILURE_WINDOW,
-                    what,
+                    *seen,
                 )
             )
-        if what and count > SAME_FAILURE_WINDOW // 2:
-            raise Stopped(
-                Text(
-                    "{} of the last {} tasks failed the same way ({}); fix that, then rerun the same "
-                    "command with `--retry {}`",
-                    count,
-                    SAME_FAILURE_WINDOW,
-                    what,
-                    status,
-                )
+        raise Stopped(
+            Text(
+                "{} of the last {} tasks failed the same way ({}); fix that, then rerun the same "
+                "command with `--retry {}`",
+                *seen,
+                status,
             )
+        )
 
     # -- helpers --
 
@@ -446,9 +444,7 @@ class Blame:
     def left(self) -> str:
         """For which faults of devices tasks were left, for people; empty if none were."""
         reasons = [reason for faults in self._left.values() for reason in faults]
-        return (
-            Text("{}, and {}", reasons[0], counted(len(reasons) - 1, "more task")) if reasons[1:] else "".join(reasons)
-        )
+        return _first(reasons, counted(len(reasons) - 1, "more task"))
 
 
 # -- pictures that cannot be read just now --
@@ -503,6 +499,8 @@ class ReadingAgain:
     def left(self) -> str:
         """What could not be read to the end, for people; empty if all was read."""
         reasons = list(dict.fromkeys(self.lost))
-        if len(reasons) < 2:
-            return "".join(reasons)
-        return Text("{}, and {}", reasons[0], counted(len(reasons) - 1, "more picture"))
+        return _first(reasons, counted(len(reasons) - 1, "more picture"))
+
+
+def _first(reasons: Sequence[str], more: str) -> str:
+    return Text("{}, and {}", reasons[0], more) if reasons[1:] else "".join(reasons)

@@ -117,9 +117,7 @@ class Engine:
         self._blame = Blame(policy, work, records, watcher.note, users)
         self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
         self._load_failures: Counter[int] = Counter()
-        self._free: dict[
-            int, int | None
-        ] = {}  # what was free on a replica's device when it last had no memory for a load
+        self._free: dict[int, int | None] = {}  # of a replica's device, when it last had no memory for a load
         self._due: dict[int, float] = {}  # replicas that load again only then
         self._waiting: dict[int, Replica] = {}  # those of them that would begin
         self._users = users

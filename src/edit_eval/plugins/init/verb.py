@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
@@ -156,13 +156,7 @@ def _which_folder(pictures: Pictures) -> str:
         raise ConfigurationError(
             Text("--pictures {}: {}; move it into the folder of the sources", pictures.table, text)
         )
-
-    def folder(answer: str) -> str:
-        if answer not in pictures.choices:
-            raise ConfigurationError(Text("{}: answer one of {}", answer, pictures.choices))
-        return answer
-
-    return _asked(Text("{}. Which of them has the sources?", text), "", folder)
+    return _asked(Text("{}. Which of them has the sources?", text), "", _one_of(pictures.choices))
 
 
 def _with_likely_ones(models: list[ModelDraft], pictures: Pictures) -> list[ModelDraft]:
@@ -211,15 +205,17 @@ def _names(written: list[str]) -> list[str]:
 
 
 def _which_column(lacking: NoColumn) -> str:
-    there = lacking.there
+    what = Text("the instructions") if lacking.ours == "instruction" else Text("the source pictures")
+    return _asked(Text("Which column has {}? ({})", what, lacking.there), "", _one_of(lacking.there))
 
-    def column(answer: str) -> str:
-        if answer not in there:
-            raise ConfigurationError(Text("there is no column {}; there are {}", answer, there))
+
+def _one_of(names: Sequence[str]) -> Callable[[str], str]:
+    def read(answer: str) -> str:
+        if answer not in names:
+            raise ConfigurationError(Text("{}: answer one of {}", answer, names))
         return answer
 
-    what = Text("the instructions") if lacking.ours == "instruction" else Text("the source pictures")
-    return _asked(Text("Which column has {}? ({})", what, there), "", column)
+    return read
 
 
 def _yes(answer: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 from edit_eval.execution.advice.cards import asked
 from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
-from edit_eval.plugins.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
-from edit_eval.plugins.rehearse.in_worker.rehearsed import FAULTS, Mark
+from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed
+from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.plugins.rehearse.stand_ins import StandIns
 from edit_eval.plugins.rehearse.start import RehearsedStart
 from edit_eval.records import Edit, Judgement, Status
@@ -26,20 +26,13 @@ def models_of(doctor: Sequence[Wanted], made: StandIns, first: RehearsedStart) -
     """Yields what came of each model."""
     said = {wanted.model.key: need_of(wanted) for wanted in doctor}
     for wanted in first.wanted:
-        key, need = wanted.model.key, need_of(wanted)
-        marks = [mark for mark in first.marks if mark["model"] == key]
-        yield _model(key, wanted, said.get(key), need, made, marks, first)
+        yield _model(wanted, said.get(wanted.model.key), made, first)
 
 
-def _model(
-    key: str,
-    wanted: Wanted,
-    said: Need | None,
-    need: Need | None,
-    made: StandIns,
-    marks: Sequence[Mark],
-    first: RehearsedStart,
-) -> ModelRehearsed:
+def _model(wanted: Wanted, said: Need | None, made: StandIns, first: RehearsedStart) -> ModelRehearsed:
+    key, need = wanted.model.key, need_of(wanted)
+    marks = [mark for mark in first.marks if mark["model"] == key]
+    memory, activities = (first.results.memory, first.results.activities) if first.results else ((), ())
     kind, _, name = key.partition(":")
     devices = tuple("+".join(place) for place in wanted.places)
     loaded = [mark for mark in marks if mark["what"] == "loaded"]
@@ -54,10 +47,8 @@ def _model(
     if wanted.on_gpu:
         host_peak = _most(mark["host"] for mark in marks if mark["host"])
     peak = _most(mark["peak"] // width for mark in works if "peak" in mark)
-    seen = [
-        use for use in first.memory if use.model == name and use.kind == ("editing" if kind == "edit" else "judging")
-    ]
-    loads = [a.end - a.begin for a in first.activities if a.kind == "loading" and a.model == name and not a.what]
+    seen = [use for use in memory if use.model == name and use.kind == ("editing" if kind == "edit" else "judging")]
+    loads = [a.end - a.begin for a in activities if a.kind == "loading" and a.model == name and not a.what]
     timed = [mark for mark in works if mark.get("nth") != 1] or works  # the first is slower: kernels are chosen
     batch = max((mark["batch"] for mark in works if "batch" in mark), default=None)
     if batch is not None:

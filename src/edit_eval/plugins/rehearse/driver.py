@@ -24,7 +24,7 @@ class RehearsalDriver:
     filled: frozenset[str]
     """The models (keys) whose weights are holes."""
     faults: Sequence[str] = ()
-    """What is planted, each once (`beside.rehearsed.FAULTS`)."""
+    """What is planted, each once (`found.FAULTS`)."""
     batches: Mapping[str, int] = field(default_factory=dict)
     """By judge (key), how many pairs it is asked at once: its first batch is made as large with neighbours."""
     loads: dict[str, int] = field(default_factory=dict)

@@ -26,8 +26,7 @@ from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
-from edit_eval.plugins.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
-from edit_eval.plugins.rehearse.in_worker.rehearsed import FAULTS
+from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.plugins.rehearse.stand_ins import is_half_here, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart, start, tell
 from edit_eval.preparation import plan
@@ -113,7 +112,7 @@ def rehearse(
             tell(Text("once more, with faults"))
             alike = _spread(_of_one_category(experiment.samples), max(count, 2 * len(FAULTS)))
             more = _rehearsed(made.configuration, alike)
-            last = start(_impatient(more, first), folder / "faults", made.filled, left, FAULTS)
+            last = start(_impatient(more, first), folder / "faults", made.filled, left, [*FAULTS])
             planted = made_of_faults(last)
         stopped = first.stopped or (again.stopped if again else "")
         models = tuple(models_of(context.wanted, made, first))

@@ -90,12 +90,10 @@ def stand_ins(
     sections = {}
     for key, section in configuration.models.items():
         sections[key] = _section(made, key, section, folder / key.replace(":", "-"), layers, texts, key in on_cpu)
-    edits = {section.name: section for key, section in sections.items() if key.startswith("edit:")}
-    judges = {section.name: section for key, section in sections.items() if key.startswith("judge:")}
     made.configuration = configuration.model_copy(
         update={
-            "edit_models": {name: edits[name] for name in configuration.edit_models},
-            "judges": {name: judges[name] for name in configuration.judges},
+            "edit_models": {name: sections[f"edit:{name}"] for name in configuration.edit_models},
+            "judges": {name: sections[f"judge:{name}"] for name in configuration.judges},
         }
     )
     return made

@@ -23,7 +23,7 @@ from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.plugins.rehearse.driver import RehearsalDriver
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
-from edit_eval.records import Activity, Edit, Judgement, MemoryUse, Results, model_title
+from edit_eval.records import Edit, Judgement, Results, model_title
 from edit_eval.reporting.language import said
 from edit_eval.run import Run
 from edit_eval.scheduling.fleet import Replica
@@ -58,14 +58,6 @@ class RehearsedStart:
     @property
     def judgements(self) -> Sequence[Judgement]:
         return self.results.counted if self.results else ()
-
-    @property
-    def activities(self) -> Sequence[Activity]:
-        return self.results.activities if self.results else ()
-
-    @property
-    def memory(self) -> Sequence[MemoryUse]:
-        return self.results.memory if self.results else ()
 
 
 class _Listener(Spectator):

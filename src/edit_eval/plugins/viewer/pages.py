@@ -146,13 +146,7 @@ class _OfSeveral:
         return self.of[edit.edit_model].of_edit(edit)
 
 
-def plain_page(
-    title: Text,
-    scripts: Sequence[str],
-    data: Mapping[str, Any],
-    *,
-    language: str = "en",
-) -> str:
+def plain_page(title: Text, scripts: Sequence[str], data: Mapping[str, Any], *, language: str = "en") -> str:
     """Returns a page that `scripts` fill from `data`."""
     titles = in_each(lambda language: f"{said(title, language)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")

@@ -231,8 +231,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     several = len(colours) > 1
     row_height = (15 * len(colours) + 18) if several and not one_each else 30
     base = chart_of_rows(rows, "group", names, row_height).encode(
-        tooltip=_interval_tooltips(language, several, panel.parts[0].digits),
-        href=alt.Href("samples:N"),
+        tooltip=_interval_tooltips(language, several, panel.parts[0].digits), href=alt.Href("samples:N")
     )
     if several and not one_each:
         base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=colours)))

@@ -226,12 +226,7 @@ def in_limits(side: int) -> None:
 
 
 def _write_page(
-    results: Results,
-    summary: Summary,
-    file: Path,
-    kind: type[PageFiles],
-    size: CopyLimits | None,
-    language: str,
+    results: Results, summary: Summary, file: Path, kind: type[PageFiles], size: CopyLimits | None, language: str
 ) -> PageFiles:
     run = Path(os.path.abspath(results.directory))
     pictures = kind(run / "report", run)

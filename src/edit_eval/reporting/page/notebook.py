@@ -33,7 +33,7 @@ from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
-from edit_eval.reporting.terminal_text import one_line, whole_words
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import digits, paragraph, verdict_sheet
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.comparison import Comparison
@@ -46,7 +46,7 @@ SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """Limits: samples and edit models with pictures; rows of the table; notes."""
 SIZE = CopyLimits(side=192, file_bytes=10_000)
 """Limits of a picture, which keep all of them below half a megabyte."""
-CELLS, LONGEST = 160, 2_000
+CELLS = 160
 """Columns of a text, and the number of its characters that are read."""
 
 
@@ -82,7 +82,7 @@ def notebook_html(results: Results, summary: Summary, page: Path, *, language: s
     return template.render(
         results=results,
         coverage=joined(coverage_words(summary), " "),
-        notes=[whole_words(one_line(note), 2 * CELLS) for note in results.notes[:LINES]],
+        notes=[one_line(note, 2 * CELLS) for note in results.notes[:LINES]],
         more_notes=max(0, len(results.notes) - LINES),
         examined=examined_lines(summary.judges),
         wrong=wrong_lines(summary),
@@ -232,4 +232,4 @@ def _said(judgement: Judgement, digits: Mapping[tuple[str, str], int], language:
 
 
 def _short(words: str) -> str:
-    return whole_words(one_line(words[:LONGEST]), CELLS)
+    return one_line(words, CELLS)

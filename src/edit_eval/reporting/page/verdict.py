@@ -170,11 +170,7 @@ def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Seque
         return link(model=row.edit_model, status=ended.pop() if len(ended) == 1 else "unscored") if count(row) else ""
 
     return Column(
-        title,
-        lambda row: str(count(row)),
-        look=lambda row: "problem" if count(row) else "quiet",
-        to=to,
-        when=count,
+        title, lambda row: str(count(row)), look=lambda row: "problem" if count(row) else "quiet", to=to, when=count
     )
 
 

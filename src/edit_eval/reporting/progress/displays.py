@@ -42,7 +42,7 @@ from edit_eval.reporting.progress.view import (
     words_of,
     work_of,
 )
-from edit_eval.reporting.terminal_text import Beginning, Name, Styled, one_line, padded
+from edit_eval.reporting.terminal_text import Name, Styled, one_line, padded
 from edit_eval.text import Text, joined
 
 BAR = 16
@@ -140,7 +140,7 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
         case Assignment():
             return plan_table(line)
         case Judged(judgement=judgement):
-            words = Beginning(words_of(judgement), "dim")
+            words = Styled(one_line(words_of(judgement)), "dim", no_wrap=True, overflow="ellipsis")
             return tagged(f"{judgement.score:.3f}", "bold", Styled(padded(line.about, label)), words)
         case CategoryDone():
             title = Styled.assemble((one_line(line.label), "bold"), "  ", one_line(category_sentence(line)))
@@ -151,7 +151,7 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
             return tagged(line.tag and worded(line.tag), _TAGS.get(line.tag, ""), *names, what)
 
 
-def tagged(tag: str, style: str, *texts: Styled | Beginning) -> ConsoleRenderable:
+def tagged(tag: str, style: str, *texts: Styled) -> ConsoleRenderable:
     """Puts a word in its column and each text beside it in its own; the last one is wrapped within its column."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=TAG, justify="right", no_wrap=True)

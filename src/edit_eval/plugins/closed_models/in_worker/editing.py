@@ -17,7 +17,6 @@ What is sent and what answers mean is in `providers`, one row a provider; errors
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 import json
 import math
 import os
@@ -34,7 +33,14 @@ from edit_eval.endpoints.vocabulary import Ended, Says, read_error, said_in
 from edit_eval.errors import CanaryFound, LoadError, PictureError, Refused
 from edit_eval.json_values import Json, JsonObject
 from edit_eval.pictures import OWN_SIZE, png, scaled
-from edit_eval.plugins.closed_models.in_worker.providers import CLOSED_MODELS, PROVIDERS, Asked, ClosedModel, Provider
+from edit_eval.plugins.closed_models.in_worker.providers import (
+    PROVIDERS,
+    Asked,
+    ClosedModel,
+    Provider,
+    closed_editor,
+    closed_editors,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -58,7 +64,9 @@ _IDS = re.compile(r"\b(?:req|gen|chatcmpl)[-_]\w+")  # they differ each time, bu
 class Api:
     """An edit model by name behind its maker's interface: OpenAI, Gemini, OpenRouter, fal, FLUX, Seedream, Qwen, ...
 
-    It is asked for several edits at once, and needs no GPU here: `device_ids: cpu:1`.
+    It is asked for several edits at once, and needs no GPU here: `device_ids: cpu:1`. Newer prices and ends go into
+    `~/.config/edit-eval/closed.yaml` (or where XDG_CONFIG_HOME says), a row a model, above the table below:
+    `editors: [{model: PROVIDER/MODEL, usd: {"": 0.04}, ends: 2027-01-31, seen: 2026-11-30, source: ...}]`.
     """
 
     holds_device = False
@@ -156,8 +164,10 @@ class Api:
         if not _takes_seed(provider, row):
             facts.append("no seed: another run gives other pictures")
         if row is not None:
-            facts += [row.note] * bool(row.note) + [f"it is switched off on {row.ends}"] * bool(row.ends)
-        return {"leaves": "; ".join(facts), "source": f"{provider.source} ({provider.date})"}
+            facts += [row.note] * bool(row.note)
+        unpriced = "edit_price" if _price(parameters, row) is None else ""
+        known = {"ends": row.ends if row else "", "seen": row.seen if row else provider.date, "unpriced": unpriced}
+        return {"leaves": "; ".join(facts), "source": f"{provider.source} ({provider.date})", **known}
 
     @staticmethod
     def duration(parameters: Api.Parameters) -> tuple[float, float, str]:
@@ -189,7 +199,7 @@ class Api:
             "usual": usual,
             "most": None if usual is None else _dearest(parameters, row) * ATTEMPTS,
             "told": "told" if provider.cost({"usage": {"cost": 1}, "cost": 1}) is not None else "computed",
-            "date": "" if parameters.edit_price is not None or row is None else row.date,
+            "date": "" if parameters.edit_price is not None or row is None else row.seen,
             "source": "edit_price" if parameters.edit_price is not None else "" if row is None else row.source,
         }
 
@@ -203,9 +213,9 @@ class Api:
                     f"{price:g}{f' ({size})' if size else ''}" for size, price in model.usd.items()
                 ),
                 "ends": model.ends,
-                "source": f"{model.source} ({model.date})",
+                "source": f"{model.source} ({model.seen})",
             }
-            for model in CLOSED_MODELS
+            for model in closed_editors()
         ]
 
     # -- at work --
@@ -481,7 +491,7 @@ def row_of(model: str) -> tuple[Provider, ClosedModel | None]:
     name, _, rest = model.partition("/")
     if name not in PROVIDERS or not rest:
         raise ValueError(f"model: {model!r} is not PROVIDER/MODEL with one of {', '.join(PROVIDERS)}")
-    return PROVIDERS[name], next((row for row in CLOSED_MODELS if fnmatch.fnmatchcase(model, row.model)), None)
+    return PROVIDERS[name], closed_editor(model)
 
 
 def _address(model: str) -> str:

@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.edit_models.image_servers import Dialect
+from edit_eval.endpoints.closed_models import find_row, rows_of
 from edit_eval.endpoints.vocabulary import AnswerEnding, read_ending
+from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
+from edit_eval.text import Text
 
 Document = Any
 """An answer, parsed."""
@@ -502,171 +505,48 @@ class ClosedModel:
     """Dollars of an edit, by resolution; `""` for any."""
     most: float | None = None
     """The most that one edit can cost, if that is above `usd`."""
-    tokens: tuple[float, float, float, float] | None = None
+    tokens: Sequence[float] | None = None
     """Dollars of a million tokens: of text and pictures read, of text and pictures written."""
     seed: bool | None = None
     pictures: int | None = None
     shape: Dialect | None = None
-    resolutions: tuple[str, ...] | None = None
+    resolutions: Sequence[str] | None = None
     ends: str = ""
     """The day on which it is switched off."""
     note: str = ""
     source: str
-    date: str = "2026-11-24"
+    seen: str
+    """The day on which the source was read."""
 
 
-_FIXED = Dialect(
-    fields={}, sizes=((1024, 1024), (1536, 1024), (1024, 1536)), source="openai 3.54.0: the standard sizes"
-)
-_KONTEXT = Dialect(fields={}, size="{}:{}", sizes=RATIOS[:-1], source="docs.bfl.ai: aspect_ratio from 3:7 to 7:3")
-_FLUX_ON_FAL = Dialect(fields={}, fewest=512 * 512, most=1_048_576, longest=2048, source="fal.ai: image_size")
-_OLD_SEEDREAM = Dialect(fields={}, fewest=921_600, most=4_194_304, longest=4096, ratio=16.0, source="ModelArk: 4.0")
-_LITELLM = "litellm 1.110.2's table of prices, from the maker's page"
-_CHECKED = "2026-11-28"
-_BY_ITS_ANSWER = "openrouter.ai; it tells what each edit cost"
-_BFL = "docs.bfl.ai: pricing; it tells what each edit cost"
+SHAPES: Mapping[str, Dialect] = {
+    "standard_sizes": Dialect(
+        fields={}, sizes=((1024, 1024), (1536, 1024), (1024, 1536)), source="openai 3.54.0: the standard sizes"
+    ),
+    "kontext_ratios": Dialect(
+        fields={}, size="{}:{}", sizes=RATIOS[:-1], source="docs.bfl.ai: aspect_ratio from 3:7 to 7:3"
+    ),
+    "flux_on_fal": Dialect(fields={}, fewest=512 * 512, most=1_048_576, longest=2048, source="fal.ai: image_size"),
+    "old_seedream": Dialect(
+        fields={}, fewest=921_600, most=4_194_304, longest=4096, ratio=16.0, source="ModelArk: 4.0"
+    ),
+}
+"""Sizes that models take otherwise than their provider's row says, by the names that `endpoints/closed.yaml` has."""
 
-CLOSED_MODELS: tuple[ClosedModel, ...] = (
-    ClosedModel(
-        model="openai/gpt-image-1.5*",
-        usd={"": 0.20},
-        most=0.34,
-        tokens=(5.0, 8.0, 10.0, 32.0),
-        shape=_FIXED,
-        ends="2026-12-01",
-        note="`quality` in `call` decides most of its price",
-        source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="openai/gpt-image-*",
-        usd={"": 0.19},
-        most=0.34,
-        tokens=(5.0, 8.0, 10.0, 30.0),
-        note="`quality` in `call` decides most of its price",
-        source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="gemini/gemini-3-pro-image*",
-        usd={"1K": 0.134, "2K": 0.134, "4K": 0.24},
-        most=0.30,
-        tokens=(2.0, 2.0, 12.0, 120.0),
-        resolutions=("1K", "2K", "4K"),
-        source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Pro",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="gemini/gemini-3.1-flash-image*",
-        usd={"512": 0.045, "1K": 0.067, "2K": 0.101, "4K": 0.151},
-        most=0.18,
-        tokens=(0.5, 0.5, 3.0, 60.0),
-        source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Flash",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="gemini/gemini-nano-banana-2.1*",
-        usd={"1K": 0.034},
-        most=0.08,
-        tokens=(1.5, 1.5, 7.5, 30.0),
-        source=f"{_LITELLM}; what is read and thought comes on top",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="gemini/gemini-3.1-flash-lite-image*",
-        usd={"1K": 0.034},
-        most=0.08,
-        tokens=(0.25, 0.25, 1.5, 30.0),
-        source=f"{_LITELLM}; what is read and thought comes on top",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="gemini/gemini-2.5-flash-image*",
-        usd={"": 0.039},
-        most=0.05,
-        tokens=(0.3, 0.3, 2.5, 30.0),
-        resolutions=(),
-        ends="2027-03-15",
-        source=_LITELLM,
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="openrouter/google/gemini-3-pro-image*",
-        usd={"": 0.14},
-        most=0.30,
-        source="openrouter.ai; it tells the cost",
-    ),
-    ClosedModel(model="openrouter/google/gemini-*", usd={"": 0.07}, most=0.18, source=_BY_ITS_ANSWER),
-    ClosedModel(
-        model="fal/fal-ai/nano-banana-2/edit",
-        usd={"1K": 0.08, "2K": 0.12, "4K": 0.16},
-        resolutions=("1K", "2K", "4K"),
-        source="fal.ai: nano-banana-2/edit",
-    ),
-    ClosedModel(
-        model="fal/fal-ai/nano-banana-pro/edit",
-        usd={"1K": 0.15, "2K": 0.15, "4K": 0.30},
-        seed=False,
-        resolutions=("1K", "2K", "4K"),
-        source="fal.ai: nano-banana-pro/edit",
-    ),
-    ClosedModel(
-        model="fal/fal-ai/flux-2-pro/edit",
-        usd={"": 0.045},
-        most=0.09,
-        shape=_FLUX_ON_FAL,
-        source="fal.ai: 0.03 and 0.015 for each further megapixel read or written",
-    ),
-    ClosedModel(model="bfl/flux-2-pro*", usd={"": 0.045}, most=0.12, source=_BFL),
-    ClosedModel(model="bfl/flux-2-max*", usd={"": 0.07}, most=0.20, source=_BFL),
-    ClosedModel(model="bfl/flux-2-flex*", usd={"": 0.05}, most=0.20, pictures=10, source=_BFL),
-    ClosedModel(
-        model="bfl/flux-kontext-pro*", usd={"": 0.04}, pictures=1, shape=_KONTEXT, source=_LITELLM, date=_CHECKED
-    ),
-    ClosedModel(
-        model="bfl/flux-kontext-max*", usd={"": 0.08}, pictures=1, shape=_KONTEXT, source=_LITELLM, date=_CHECKED
-    ),
-    ClosedModel(
-        model="ark/seedream-5-5*",
-        usd={"": 0.043},
-        source="docs.apiyi.com, second-hand: 0.035 at 2K, and 0.008 for each picture read",
-        date=_CHECKED,
-    ),
-    ClosedModel(model="ark/seedream-5-0-pro*", usd={"": 0.12}, source="second-hand"),
-    ClosedModel(
-        model="ark/seedream-5-0-flash*",
-        usd={"": 0.018},
-        source="second-hand; litellm 1.110.2 has the same for Tencent's",
-        date=_CHECKED,
-    ),
-    ClosedModel(model="ark/seedream-5-0*", usd={"": 0.035}, source="second-hand"),
-    ClosedModel(model="ark/seedream-4-5*", usd={"": 0.045}, source="second-hand"),
-    ClosedModel(model="ark/seedream-4-0*", usd={"": 0.035}, shape=_OLD_SEEDREAM, source="second-hand"),
-    ClosedModel(model="dashscope/qwen-image-edit-plus*", usd={"": 0.03}, source="second-hand"),
-    ClosedModel(model="dashscope/qwen-image-edit-max*", usd={"": 0.075}, source="second-hand"),
-    ClosedModel(model="dashscope/qwen-image-2.0-pro*", usd={"": 0.075}, source=_LITELLM, date=_CHECKED),
-    ClosedModel(model="dashscope/qwen-image-2.0*", usd={"": 0.035}, source=_LITELLM, date=_CHECKED),
-    ClosedModel(model="dashscope/qwen-image-3.0", usd={"": 0.03}, source=_LITELLM, date=_CHECKED),
-    ClosedModel(
-        model="xai/grok-imagine-image-quality*",
-        usd={"": 0.06},
-        ends="2026-11-02",
-        source=f"{_LITELLM}; a picture read costs, too",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="xai/grok-imagine-image-2.0*",
-        usd={"": 0.07},
-        source=f"{_LITELLM}; a picture read costs, too",
-        date=_CHECKED,
-    ),
-    ClosedModel(
-        model="xai/grok-imagine-image*", usd={"": 0.022}, source=f"{_LITELLM}; a picture read costs, too", date=_CHECKED
-    ),
-    ClosedModel(model="replicate/google/nano-banana*", seed=False, source="replicate.com: its input schema"),
-    ClosedModel(model="replicate/black-forest-labs/flux-2-*", pictures=8, source="replicate.com: its input schema"),
-    ClosedModel(
-        model="replicate/black-forest-labs/flux-kontext-*", pictures=1, source="replicate.com: its input schema"
-    ),
-)
-"""The first that fits counts. A model that is not here works, too; its price is then what `edit_price` says."""
+
+def closed_editors() -> list[ClosedModel]:
+    """Returns all rows, of the user's own file first. Raises `ConfigurationError` for what a row cannot say."""
+    return [_closed_model(said) for said in rows_of("editors")]
+
+
+def closed_editor(model: str) -> ClosedModel | None:
+    """Returns what is known of a model; None if there is nothing: its price is then what `edit_price` says."""
+    said = find_row("editors", model)
+    return _closed_model(said) if said else None
+
+
+def _closed_model(said: Mapping[str, Any]) -> ClosedModel:
+    shape = said.get("shape")
+    if shape is not None and shape not in SHAPES:
+        raise ConfigurationError(Text("closed.yaml: {}: shape: it is none of {}", said["model"], list(SHAPES)))
+    return ClosedModel(**{**said, "shape": SHAPES[shape] if shape else None})

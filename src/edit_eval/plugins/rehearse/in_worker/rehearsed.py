@@ -22,9 +22,6 @@ from typing import Any, TypedDict
 
 from edit_eval.json_values import Unchecked
 
-FAULTS = ("neighbour", "killed", "memory", "silent")
-"""What may be planted: another process takes the card's memory while an edit is made; the worker is killed; memory runs
-out in a judge's batch; the card stops answering."""
 SPARED = 256 << 20
 """Bytes that a process which takes a card's memory leaves: its own context grows a little."""
 HELD_SECONDS = 10.0

@@ -107,8 +107,8 @@ def make(order: Mapping[str, Any]) -> StandInMade:
     """Makes the stand-in.
 
     `order`: `source` (a folder with the configurations; empty without one), `published` (the same as data, see
-    `configurations.py`), `target` (the folder to make), `dtype`, `layers` (each stack is cut to so many; None: whole),
-    `least` (by part, layers that must stay), `texts` (what a tokenizer is trained on), `on_cpu` (say how
+    `configurations.yaml`), `target` (the folder to make), `dtype`, `layers` (each stack is cut to so many; None:
+    whole), `least` (by part, layers that must stay), `texts` (what a tokenizer is trained on), `on_cpu` (say how
     fast that is, too).
     """
     target = Path(order["target"])
