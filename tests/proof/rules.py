@@ -37,6 +37,7 @@ REPLACED: tuple[tuple[str, str, str], ...] = (
     (r"\bpid \d+|\bprocess \d+", "<PID>", "processes"),
     (r"^(\| )?(?:cpu:\d+|\d+ \| cpu:\d+) .*$", r"\1<DEVICE>", "a device's row in tables of times and memory"),
     (r"\b([0-9a-f]{16})[0-9a-f]{48}\b", r"\1…", "digests, the rest of which says no more"),
+    (r"\bmedian of \d+$", "median of <COUNT>", "what took no millisecond is not among the times"),
     (r"\b(\w[\w.-]*) \d+\.\d+\.\d+(?:\.\w+|\+\w+|[ab]\d+|rc\d+)*", r"\1 <VERSION>", "libraries"),
 )
 """A pattern, what takes the place of what it finds, and what it is."""

@@ -8,20 +8,18 @@ each cell that has the key has them, and its own judge's protocol says what they
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from edit_eval.records import Reply
 
 Lookup = str | tuple[str, Hashable]
-"""A key; in a run whose cells do not share, the key and what is a cell's own."""
+"""A key; in a run in which each cell was asked for itself (`recall`), the key and the cell's address."""
 
 
 class Answers:
     """The replies under each key, and the cells that are known to have it."""
 
-    def __init__(self, own: Callable[[int], Hashable] | None = None) -> None:
-        """`own` says of a cell what keeps it apart from others with its key. None: nothing does."""
-        self.own = own
+    def __init__(self) -> None:
         self._replies: dict[Lookup, list[Reply]] = {}
         self._first: dict[Lookup, int] = {}
         self._others: dict[Lookup, list[int]] = {}  # equal keys are rare
@@ -30,7 +28,7 @@ class Answers:
 
     def lookup(self, key: str, cell: int) -> Lookup:
         """Returns where a cell finds its replies."""
-        return key if self.own is None else (key, self.own(cell))
+        return key
 
     def of(self, lookup: Lookup) -> Sequence[Reply]:
         """Returns the replies so far."""

@@ -242,7 +242,8 @@ class Matrix:
         key = self._keys[cell]
         if not key:
             key = self._keys[cell] = self._key(cell)
-            self._unsettle(self.answers.add(self.answers.lookup(key, cell), cell))
+            if changed := self.answers.add(self.answers.lookup(key, cell), cell):
+                self._unsettle(changed)
         return key
 
     def _lose_key(self, cell: int) -> None:
@@ -268,7 +269,11 @@ class Matrix:
 
     def replies(self, cell: int) -> Sequence[Reply]:
         """Returns the replies to a cell's question so far: none while it has no key."""
-        return self.answers.of(self.lookup(cell)) if self._keys[cell] or self.can_be_asked(cell) else ()
+        if not (key := self._keys[cell]):
+            if not self.can_be_asked(cell):
+                return ()
+            key = self.key(cell)
+        return self.answers.of(self.answers.lookup(key, cell))
 
     def _key(self, cell: int) -> str:
         judgement, reading, number = self.cells.cell(cell)
@@ -462,8 +467,9 @@ class Matrix:
         headline = leading(judge.protocol, asked, scored)
         if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
-        said, elsewhere = [self.replies(cell) for cell in cells], self.answers.free
-        paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in elsewhere]
+        paid = said = [self.replies(cell) for cell in cells]
+        if not self.answers.free.isdisjoint(cells):
+            paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in self.answers.free]
         is_asked = made == names or any(self._keys[cell] and self.asked_before(cell) is None for cell in cells)
         replies = paid[0] if len(paid) == 1 else [reply for of_cell in paid for reply in of_cell]
         if len(replies) == 1:
@@ -519,16 +525,15 @@ class Matrix:
 
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
         """Returns why there is nothing to score, or nothing yet; None if there is."""
-        if not self.is_open(edit):
-            return PENDING, ""
         if not cells:
             return SKIPPED, self.sample_of(edit).fault or Text("outside of the share about which the judge is asked")
-        if self.critiques.any and self.is_void(edit):
+        if self.is_void(edit):
             return SKIPPED, Text("both are one edit, which was kept")
-        absent = [
-            self.edits[number] for number in reversed(self.shown_edits(edit)) if self.edits[number].status is not OK
-        ]
-        if absent:  # of two edits, one may have failed while the other is pending
+        if not self.is_open(edit):
+            return PENDING, ""
+        shown = self.shown_edits(edit)
+        if absent := [self.edits[number] for number in shown[::-1] if self.edits[number].status is not OK]:
+            # Of two edits, one may have failed while the other is pending.
             first = next((failed for failed in absent if failed.status is not PENDING), absent[0])
             return first.status, first.reason
         for cell in cells:
@@ -545,19 +550,19 @@ class Matrix:
         return self.rows("edit")
 
     def is_open(self, subject: int) -> bool:
-        """True if a subject is to be judged by now (`Stages`)."""
-        return subject not in self.stages.closed
+        """True if a subject is to be judged by now: its stage is open (`Stages`), and it is something to judge."""
+        return subject < self.cells.edits or not (subject in self.stages.closed or self.is_void(subject))
 
     def list_open_subjects(self, kind: str) -> Sequence[int]:
         """Returns the subjects of a kind that are to be judged by now, in order."""
-        return self.stages.list_open_subjects(kind)
+        return [number for number in self.cells.of_kind(kind) if self.is_open(number)]
 
     def battles_of(self, sample: int) -> list[int]:
         """Returns the battles of a sample, by its position, that are to be judged by now."""
         edits = range(sample, self.cells.edits, len(self.samples))
         about = sorted({number for edit in edits for number in self._others_of.get(edit, ())})
         battles = self.cells.of_kind("battle")
-        return [number for number in about if number in battles and self.is_open(number) and not self.is_void(number)]
+        return [number for number in about if number in battles and self.is_open(number)]
 
     def open_judgements(self) -> Iterator[int]:
         """Yields the numbers of all judgements that are to be made by now."""

@@ -175,9 +175,7 @@ def _forget(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
 
 def lookup_of(line: ReplyLine, matrix: Matrix) -> Lookup:
     """Returns where a line's reply is put (`Matrix.lookup`)."""
-    if isinstance(matrix.answers, _ByAddress):
-        return line.key, line.to
-    return line.key
+    return (line.key, line.to) if isinstance(matrix.answers, _ByAddress) else line.key
 
 
 def _segments(replies: Iterable[Record]) -> Iterable[Iterable[ReplyLine]]:
@@ -197,8 +195,12 @@ class _ByAddress(Answers):
     """The answers of a run that was made when each cell was asked for itself: those to its address, or else any."""
 
     def __init__(self, matrix: Matrix) -> None:
-        super().__init__(lambda cell: matrix.address(cell, made=True))
+        super().__init__()
+        self._matrix = matrix
         self._any: dict[Hashable, Lookup] = {}
+
+    def lookup(self, key: str, cell: int) -> Lookup:
+        return key, self._matrix.address(cell, made=True)
 
     def put(self, lookup: Lookup, ask: int, reply: Reply) -> None:
         super().put(lookup, ask, reply)

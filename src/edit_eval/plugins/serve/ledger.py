@@ -41,7 +41,7 @@ from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
-from edit_eval.workers.messages import Message, PictureFile
+from edit_eval.workers.messages import PictureFile
 
 MOST_PAIRS = 20_000
 _VOLUME = re.compile(r"\d{4,}")
@@ -256,37 +256,12 @@ class Ledger:
 
     # -- `Records` of the engine --
 
-    def about(self, task: Task) -> str:
-        return self.recorder.about(task)
-
-    def order(self, task: Task) -> Message | None:
-        return self.recorder.order(task)
-
-    def free(self, task: Task) -> None:
-        self.recorder.free(task)
-
-    def done(self, task: Task, message: Message, device: str) -> None:
-        self.recorder.done(task, message, device)
-
-    def failed(self, task: Task, reason: str, device: str) -> None:
-        self.recorder.failed(task, reason, device)
-
-    def refused(self, task: Task, reason: str) -> None:
-        self.recorder.refused(task, reason)
-
-    def submitted(self, task: Task, message: Message) -> None:
-        self.recorder.submitted(task, message)
-
-    def attempt(self, task: Task, reason: str) -> None:
-        self.recorder.attempt(task, reason)
-
-    def leave(self, task: Task) -> bool:
-        return self.recorder.leave(task)
-
-    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
-        self.recorder.activity(device, kind, model, begin, end, what)
+    def __getattr__(self, name: str) -> Any:
+        """Returns what else the engine asks of its records: all of it goes to the run that is being written."""
+        return getattr(vars(self)["recorder"], name)
 
     def event(self, name: str, **fields: Any) -> None:
+        """Records an event in the run that is being written by then."""
         self.recorder.event(name, **fields)
 
     def sync(self) -> None:

@@ -17,11 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.choices import choose
+from edit_eval.execution.contract import Records
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import Interruption
@@ -329,7 +330,7 @@ class Service:
                 self._driver,
                 policy,
                 self.work,
-                self.ledger,
+                cast("Records", self.ledger),
                 self._audience,
                 session.specifications(self._like_requests(), self.ledger.folder / "logs"),
                 interruption=wanted,

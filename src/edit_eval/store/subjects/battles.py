@@ -62,12 +62,7 @@ class Battles(Kind):
 
     def calls_for_more(self, matrix: MatrixState, numbers: Sequence[int], stage: int) -> bool:
         """True if all of these are final, and some edit models cannot be told apart yet."""
-        rows = [
-            matrix.judgement(judgement)
-            for number in numbers
-            if not matrix.is_void(number)
-            for judgement in matrix.cells.judgements_of(number)
-        ]
+        rows = [matrix.judgement(judgement) for number in numbers for judgement in matrix.cells.judgements_of(number)]
         if any(row.status is Status.PENDING for row in rows):
             return False
         models = [model.name for model in matrix.edit_models]

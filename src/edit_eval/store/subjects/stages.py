@@ -31,20 +31,13 @@ class Stages:
         """Returns the highest stage of a kind that is open, from 1."""
         return max((stage for (its, _), stage in self._reached.items() if its == kind), default=1)
 
-    def list_open_subjects(self, kind: str) -> Sequence[int]:
-        """Returns the numbers of those of a kind that are to be judged by now, in order."""
-        every = self._matrix.cells.of_kind(kind)
-        return every if self.most[kind] == 1 else [number for number in every if number not in self.closed]
-
     def open_stages(self) -> list[int]:
         """Opens the stages that the replies so far call for; returns those that are to be judged now and were not
         before."""
         before = self.closed
         for (name, line), numbers in self._lines.items():
-            kind, stage, of = kinds()[name], 1, self._matrix.cells.subject
-            while stage < self.most[name] and kind.calls_for_more(
-                self._matrix, [number for number in numbers if of(number).round < stage], stage
-            ):
+            kind, stage = kinds()[name], 1
+            while stage < self.most[name] and kind.calls_for_more(self._matrix, self._before(numbers, stage), stage):
                 stage += 1
                 self._open((name, line), max(stage, self._reached[name, line]))  # what is closed has no judgement
             self._open((name, line), stage)
@@ -55,6 +48,11 @@ class Stages:
         for name, line in self._lines:
             if name != but:
                 self._open((name, line), self.most[name])
+
+    def _before(self, numbers: Sequence[int], stage: int) -> list[int]:
+        """Returns those of these numbers that are to be judged if so many stages are open."""
+        subject, is_void = self._matrix.cells.subject, self._matrix.is_void
+        return [number for number in numbers if subject(number).round < stage and not is_void(number)]
 
     def _open(self, line: tuple[str, Hashable], stage: int) -> None:
         if stage != self._reached[line]:
