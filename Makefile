@@ -17,7 +17,7 @@ linted: .venv/.dev
 	@$(MAKE) --no-print-directory lint TYPES=src > .venv/lint.txt 2>&1 || { cat .venv/lint.txt; exit 1; }
 
 tested: .venv/.judge
-	$(BIN)/pytest --forks 5  # one for torch; four, as real processes wait half of their time
+	$(BIN)/pytest --forks 6  # one for torch; five, as real processes wait half of their time
 
 quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest first, for less than a minute; `BASE=COMMIT`: since there; `MINUTES=5`
 	$(BIN)/python .ci/quick.py $(if $(BASE),--base $(BASE)) $(if $(MINUTES),--minutes $(MINUTES))

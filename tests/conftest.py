@@ -73,6 +73,9 @@ def place_of(path: Path) -> int:
     return ROOMS.index(room(path)) if room(path) in ROOMS else len(ROOMS)
 
 
+MANY = 100
+"""Files of tests among which there are some of each kind: what nearly all need is then made once, before the forks."""
+
 TARGETS = ("apis", "chaos", "check", "cluster", "docs", "models", "proof", "sdks", "wheel")
 """Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
 
@@ -172,6 +175,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """With `--forks`: one process pays for torch."""
     if not session.config.option.forks or session.config.option.collectonly or session.testsfailed:
         return None
+    if len({item.path for item in session.items}) > MANY:
+        import source_texts
+
+        warm_starts.prepare()
+        source_texts.templates()
+        warm_starts.freeze()
     forked_runs.run(session, session.config.option.forks, lambda file: room(file) == "torch")
     return True
 

@@ -132,6 +132,19 @@ def begin() -> None:
             _forking[kind] = _started(kind)
 
 
+def prepare(kind: str = "command") -> None:
+    """Imports what processes of a kind need, which for commands is all of ours that is not dear, and makes what is made
+    once in each: by what is to be forked."""
+    own = (module.name for module in pkgutil.walk_packages(edit_eval.__path__, "edit_eval.") if kind == "command")
+    for module in (*IMPORTED[kind], *(name for name in own if not name.startswith(DEAR))):
+        with suppress(ImportError):
+            importlib.import_module(module)
+    edit_eval.pictures.formats()
+    if kind == "command":
+        _compile_templates()
+        _make_command()
+
+
 def spent() -> float:
     """Returns the processor seconds of this process, and of those that it started and that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -356,17 +369,10 @@ def _make_command() -> None:
 
 if __name__ == "__main__":
     KIND, ADDRESS, OTHERS = sys.argv[1], "\0" + sys.argv[2], json.loads(sys.argv[3])
-    OWN = (module.name for module in pkgutil.walk_packages(edit_eval.__path__, "edit_eval.") if KIND == "command")
-    for MODULE in (*IMPORTED[KIND], *(name for name in OWN if not name.startswith(DEAR))):
-        with suppress(ImportError):
-            importlib.import_module(MODULE)
-    edit_eval.pictures.formats()
-    if KIND == "command":
-        sys.path.append(str(Path(__file__).parent))
-        _compile_templates()
     install(KIND)
     if KIND == "command":
-        _make_command()
+        sys.path.append(str(Path(__file__).parent))
+    prepare(KIND)
     freeze()
     _forking.update({name: Forking(*about) for name, about in OTHERS.items()})
     _forking[KIND] = Forking(ADDRESS, _surroundings(dict(os.environ)))

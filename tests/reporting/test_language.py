@@ -26,8 +26,11 @@ from edit_eval.reporting.progress.view import Judged, Said
 from edit_eval.reporting.terminal_text import Name, Spoken, Styled, one_line, print_beside, print_facts
 from edit_eval.text import Text, joined
 
-STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=...", "对 {}作 Holm 校正"}
-"""A list as Python has it, a command, and a number of tests, which ends in Chinese: `3 次检验`."""
+STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=...", "对 {}作 Holm 校正"} | {
+    *("{0}；{2}约 {1:.2f} 美元", "{1} 张编辑结果中有 {0} 张{2}{3}"),
+    "请给出{}、Hub 上的 OWNER/NAME、MODEL@http://HOST:8000/v1 或 FILE.py:CLASS",
+}
+"""A list as Python has it, a command, and what is filled in with Chinese: `3 次检验`."""
 WIDE = "[\u4e00-\u9fff]"
 SLIPS = {
     "a half-width mark behind a Chinese character": f"{WIDE} ?[,;:?!()]",
