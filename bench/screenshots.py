@@ -75,7 +75,7 @@ def worst_beside_other(tab: Page) -> None:
     """The worst edit of the first model, beside that of the second."""
     model = tab.locator("[name=edit_model] option").nth(1).get_attribute("value")
     tab.select_option("[name=edit_model]", model)
-    tab.select_option("[name=sort]", "worst")
+    tab.click("#chips [value=worst] + span")
     tab.locator(".card .instruction a").first.click()
     tab.keyboard.press("Shift+1")
     tab.keyboard.press("2")

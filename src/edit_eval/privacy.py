@@ -1,4 +1,4 @@
-"""Removes secrets from texts: the values of this process's secret environment variables.
+"""Removes secrets from texts: the values of this process's secret environment variables; and folders of this machine.
 
 Libraries put keys into their exceptions, and servers into their answers; neither may get into a run directory or onto
 a terminal. A text is cleaned before it is cut: half a key would not be recognised.
@@ -12,13 +12,15 @@ import base64
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 8  # characters; a shorter value would be found in innocent text
 _SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)
+
+_FOLDERS = re.compile(r"(?:file://|(?<![\w./:~…-]))/(?:[^\s/'\"`:,;()]+/)+")
 
 
 class Secrets:
@@ -43,11 +45,21 @@ class Secrets:
 
     def hidden_in(self, value: Any) -> Any:
         """Returns a plain value with all texts in it cleaned, at any depth."""
-        if isinstance(value, str):
-            return self.hidden(value)
-        if isinstance(value, dict):
-            return {self.hidden_in(key): self.hidden_in(inner) for key, inner in value.items()}
-        return [self.hidden_in(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+        return in_each_text(self.hidden, value)
+
+
+def in_each_text(change: Callable[[str], str], value: Any) -> Any:
+    """Returns a plain value with all texts in it changed, at any depth."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {in_each_text(change, key): in_each_text(change, inner) for key, inner in value.items()}
+    return [in_each_text(change, inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def hide_folders(text: str) -> str:
+    """Returns the text with `…/` for the folders of each absolute path: whoever gets it does not have them."""
+    return _FOLDERS.sub("…/", text) if _FOLDERS.search(text) else text
 
 
 def secrets_of(environment: Mapping[str, str]) -> Secrets:

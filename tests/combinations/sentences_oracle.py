@@ -369,13 +369,13 @@ FORMS: Sequence[tuple[str, Check]] = (
 )
 BY_A_JUDGE: Sequence[tuple[str, Check]] = (
     (
-        rf"(?P<j>{NAME}) says {A} is better",
+        rf"(?P<j>{NAME}) \(judge\) says {A} is better",
         lambda t, j, f: all(
             t.better(f["j"], f["a"], b) or b not in t.comparable(f["j"]) for b in t.drawn.models if b != f["a"]
         ),
     ),
     (
-        rf"(?P<j>{NAME}) has {A} ahead, which may be chance",
+        rf"(?P<j>{NAME}) \(judge\) has {A} ahead, which may be chance",
         lambda t, j, f: (
             any(leads(t, f["j"], f["a"])(b) or level(t, f["j"], f["a"], b) for b in t.drawn.models if b != f["a"])
             and all(
@@ -386,18 +386,18 @@ BY_A_JUDGE: Sequence[tuple[str, Check]] = (
         ),
     ),
     (
-        rf"(?P<j>{NAME}) says {A} scores better, but fails more",
+        rf"(?P<j>{NAME}) \(judge\) says {A} scores better, but fails more",
         lambda t, j, f: any(t.scores_better(f["j"], f["a"], b) and t.fails_more(f["a"], b) for b in t.drawn.models),
     ),
     (
-        rf"(?P<j>{NAME}) sees no difference",
+        rf"(?P<j>{NAME}) \(judge\) sees no difference",
         lambda t, j, f: (
             not any(t.better(f["j"], a, b) for a in t.comparable(f["j"])[:1] for b in t.drawn.models)
             or all(t.mean(f["j"], m) is None for m in t.drawn.models)
         ),
     ),
     (
-        rf"(?P<j>{NAME}) cannot tell",
+        rf"(?P<j>{NAME}) \(judge\) cannot tell",
         lambda t, j, f: not all(t.better(f["j"], t.comparable(f["j"])[0], b) for b in t.comparable(f["j"])[1:]) or True,
     ),
 )
@@ -433,10 +433,10 @@ def is_true(line: str, truth: Truth, judges: Sequence[str]) -> bool:
         a = settled["a"]
         return all(
             all(truth.better(judge, a, b) or b not in truth.comparable(judge) for b in truth.drawn.models if b != a)
-            for judge in listed(settled["shown"])
+            for judge in listed(settled["shown"].replace(" (judge)", ""))
         ) and all(
             any(leads(truth, judge, a)(b) or level(truth, judge, a, b) for b in truth.drawn.models if b != a)
-            for judge in listed(settled["unsure"])
+            for judge in listed(settled["unsure"].replace(" (judge)", ""))
         )
     if several := re.fullmatch(rf"(?:Not settled|No winner): ({NAME} (?:says|has|sees|cannot) .*)", line):
         return all(_by_one(part, truth) for part in several[1].split("; "))

@@ -98,6 +98,11 @@ def ids(tab: Any) -> list[str]:
     return samples
 
 
+def show(tab: Any, kind: str) -> None:
+    """Presses a chip above the gallery."""
+    tab.click(f"#chips [value={kind}] + span")
+
+
 def link_to(report: Report, place: int) -> str:
     """The end of the address that opens the sample at that place."""
     return f"#sample={quote(report.results.samples[place].id, safe='')}"

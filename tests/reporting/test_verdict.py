@@ -180,11 +180,11 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
 
     assert said(judged({"strict": 1.0, "kind": 0.9})).endswith("; both judges agree.")
     apart = judged({"strict": 1.0, "kind": -0.9})
-    assert said(apart) == "The judges disagree: strict says b is better; kind says a is better."
-    assert "edit-eval view" in then(apart)[0]
+    assert said(apart) == "The judges disagree: strict (judge) says b is better; kind (judge) says a is better."
+    assert then(apart)[0].startswith("Look at the pictures on which the judges differ most")
     chance = judged({"strict": 0.05, "kind": -0.05})
     assert said(chance) == (
-        "No winner: strict has b ahead, which may be chance; kind has a ahead, which may be chance."
+        "No winner: strict (judge) has b ahead, which may be chance; kind (judge) has a ahead, which may be chance."
     )
     for judgements, whose in (
         (apart, ["judged by strict", "judged by kind"]),

@@ -148,11 +148,11 @@ class Compared:
         if not pair.largest:
             return link(judge=pair.judge)
         left, right = (edit_side(name, 0, several=self.several) for name in (pair.a, pair.b))
-        return link(judge=pair.judge, sort="models", sample=pair.largest[0].sample_id, left=left, right=right)
+        return link(judge=pair.judge, show="models", sample=pair.largest[0].sample_id, left=left, right=right)
 
     def to_all(self) -> str:
         """Returns a link to all samples, those on which models differ most first."""
-        return link(judge=self.pair.judge, sort="models")
+        return link(judge=self.pair.judge, show="models")
 
 
 def verdict(pair: Pair, names: Mapping[str, str]) -> Text:

@@ -218,19 +218,19 @@ def judges_without_sight(summary: Summary) -> list[tuple[str, list[tuple[str, Be
 
 KEYS = (
     *("model", "judge", "score", "min", "max", "status", "outcome", "category", "difficulty", "tag", "group", "search"),
-    *("differ", "by", "wrong", "bar", "sort", "view", "page"),
+    *("wrong", "bar", "show", "view", "page"),
     *("sample", "left", "right", "way", "zoom", "at"),
 )
 """Keys of a page's address, in order.
 
 `model` and `judge` are names; `score` is one of the judge's scores, by default its headline; `min` and `max` bound it.
-`status` is a status of the records or `unscored`; `outcome` is that of a battle (`preferred`, `tie`, `contradiction`,
-`missing`); `category`, `difficulty` and `tag` are the benchmark's, and a `group` is an analysis's
-(`Analysis.groups`). `differ` (`models` or `judges`) keeps samples whose
-scores are `by` or more apart; `wrong` keeps those that `all` edit models got wrong, `none`, or `only:NAME`: an edit is
-wrong if it was not made, or its score is on the worse side of `bar` (by default the middle of the scale, or the mean of
-all on an open scale). `sort` is `benchmark`, `worst`, `best`, `models` or `answers`; `view` is how cards are drawn, and
-`page` which of them. `sample` opens the sample with that id, with the picture `left` beside the picture `right`:
+`status` is a status of the records; `outcome` is that of a battle (`preferred`, `tie`, `contradiction`, `missing`);
+`category`, `difficulty` and `tag` are the benchmark's, and a `group` is an analysis's (`Analysis.groups`). `wrong`
+keeps samples that `all` edit models got wrong, `none`, or `only:NAME`: an edit is wrong if it was not made, or its
+score is on the worse side of `bar` (by default the middle of the scale, or the mean of all on an open scale). `show` is
+`all`, `models` or `judges` (those that differ, the furthest apart first), `failed` (an edit or a score is missing),
+`worst` or `best` (that one first); `view` is how cards are drawn, and `page` which of them. `sample` opens the sample
+with that id, with the picture `left` beside the picture `right`:
 `source`, `source:2` for a second one, `reference`, `mask`, `edit:MODEL`, or `edit:MODEL:N` for the Nth edit seed, from
 0, of a model with several edits of a sample. `way` is `beside`, `slider`, `difference` or `flip`. `zoom` is the number
 of screen pixels per pixel of the larger picture, and `at` the point in the middle, such as `0.5,0.25` of its width and
@@ -248,7 +248,7 @@ def link(**state: object) -> str:
     if unknown:
         raise TypeError(f"no address has {', '.join(unknown)}; it may have {', '.join(KEYS)}")
     said = [(key, str(state[key])) for key in KEYS if state.get(key) not in (None, "")]
-    return f"#{urlencode(said, errors='replace')}" if said else "#sort=benchmark"
+    return f"#{urlencode(said, errors='replace')}" if said else "#show=all"
 
 
 def to_part(part: Entry, **more: object) -> str:

@@ -61,6 +61,11 @@ def short_category(category: str) -> str:
     return worded(name.capitalize()) if name in CATEGORIES else category or Text("no category")
 
 
+def judge_words(judge: str) -> Text:
+    """Returns `gpt (judge)`: judges and edit models are often of one maker."""
+    return Text("{} (judge)", judge)
+
+
 def score_name(name: str) -> str:
     """Returns a score's name; one called just `score` is translated."""
     return Text("Score") if name == "score" else name

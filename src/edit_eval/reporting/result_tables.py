@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
 from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
-from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval
+from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, says_little
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text, joined
 
@@ -20,10 +20,10 @@ SCORED: Column[Any] = Column(
     Text("Scored"),
     lambda row: row.scored,
     look=lambda row: "" if row.complete else "problem",
-    to=lambda row: row.to() if row.complete else row.to(status="unscored"),
+    to=lambda row: row.to() if row.complete else row.to(show="failed"),
 )
 IMAGES: Column[Any] = Column(Text("Images"), lambda row: row.images)
-MEAN: Column[Any] = Column(Text("Mean"), lambda row: row.mean, look="strong", to=lambda row: row.to(sort="worst"))
+MEAN: Column[Any] = Column(Text("Mean"), lambda row: row.mean, look="strong", to=lambda row: row.to(show="worst"))
 INTERVAL: Column[Any] = Column(Text("95% interval"), lambda row: row.interval)
 
 _MEANS = "mean of categories"
@@ -74,7 +74,9 @@ class Figures:
 
     @property
     def interval(self) -> str:
-        return self.part.span(self.block.ci95)
+        """Writes its interval, and of one that says little that pictures are too few."""
+        written = self.part.span(self.block.ci95)
+        return Text("{}, too few", written) if says_little(self.block, self.part.scale) else written
 
     def other_mean(self, kind: str) -> MeanInterval | None:
         """Returns its `sample_mean` or `category_mean`, unless that is the score's own mean."""
@@ -96,7 +98,7 @@ def _other_mean(kind: str) -> Column[Figures]:
 def _extreme(name: str, title: Text) -> Column[Figures]:
     def to(row: Figures) -> str:
         worst = (name == "min") == row.part.scale.higher_is_better
-        return row.to(sort="worst" if worst else "best")
+        return row.to(show="worst" if worst else "best")
 
     return Column(title, lambda row: row.number(name), to=to, spare=True)
 
@@ -210,12 +212,12 @@ def _category_mean(name: str) -> Column[Entry]:
     def interval(part: Entry) -> Words:
         if (figures := row(part)) is None:
             return ""
-        known = part.span(figures.block.ci95) if figures.block.ci95 else ""
+        known = figures.interval if figures.block.ci95 else ""
         scored = "" if figures.complete else Text("{} scored", formats.coverage(figures.coverage))
         return joined(filter(None, (known, scored))) if known or scored else ""
 
     def to(part: Entry) -> str:
-        return figures.to(**{} if figures.complete else {"status": "unscored"}) if (figures := row(part)) else ""
+        return figures.to(**{} if figures.complete else {"show": "failed"}) if (figures := row(part)) else ""
 
     return Column(
         short_category(name),

@@ -162,14 +162,9 @@ def coverage_words(summary: Summary) -> list[Text]:
     coverage = summary.coverage
     words = [Text("{} of {} scored.", coverage.scored, coverage.total)]
     missing = {status: count for status, count in coverage.by_status.items() if status != "ok" and count}
-    for status in NO_EDIT:
-        lost = sum(getattr(of, status.value).count for of in summary.edits)
-        if 0 < lost < missing.get(status.value, 0):  # several judges or repeats lack the same edit
-            tried = sum(of.total for of in summary.edits)
-            what = Text("{} of {} edits failed", lost, tried)
-            if status.ending is Ending.DECLINED:
-                what = Text("{} of {} edits were refused", lost, tried)
-            words.append(Text("{}, so {} of {} scores are missing.", what, missing.pop(status.value), coverage.total))
+    for status, (lost, what) in lost_edits(summary).items():
+        if lost < missing.get(status, 0):  # several judges or repeats lack the same edit
+            words.append(Text("{}, so {} of {} scores are missing.", what, missing.pop(status), coverage.total))
     if missing:
         words.append(Text("Not scored: {}.", [counted_status(count, status) for status, count in missing.items()]))
     if again := coverage.asked_again:
@@ -179,6 +174,22 @@ def coverage_words(summary: Summary) -> list[Text]:
     if not summary.complete:
         words.append(Text("This run is not finished. The numbers cover what is done so far."))
     return words
+
+
+def lost_edits(summary: Summary) -> dict[str, tuple[int, Text]]:
+    """Returns by status how many edits were not made: the number, and `4 of 60 edits failed`."""
+    tried = sum(of.total for of in summary.edits)
+    counts = {status: sum(getattr(of, status.value).count for of in summary.edits) for status in NO_EDIT}
+    return {
+        status.value: (
+            lost,
+            Text("{} of {} edits were refused", lost, tried)
+            if status.ending is Ending.DECLINED
+            else Text("{} of {} edits failed", lost, tried),
+        )
+        for status, lost in counts.items()
+        if lost
+    }
 
 
 def published_lines(summary: Summary) -> list[Text]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
-from edit_eval.reporting.names import NAMES, scale_words
+from edit_eval.reporting.names import NAMES, judge_words, scale_words
 from edit_eval.reporting.strengths import doubt_words
 from edit_eval.reporting.table import Line, Part
 from edit_eval.reporting.verdict_drawing import characters
@@ -149,9 +149,14 @@ def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Tex
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
-def next_lines(verdict: Verdict) -> list[Text]:
-    """Says what to do next, the most useful first: a sentence each."""
-    return [_ADVICE[advice.kind](advice) for advice in verdict.next]
+_TYPED = frozenset({"finish", "retry", "controls", "vote", "audit", "audit_language"})
+"""What names a command or a setting: for who ran the evaluation, not for who reads of it."""
+
+
+def next_lines(verdict: Verdict, *, typed: bool | None = None) -> list[Text]:
+    """Says what to do next, the most useful first: a sentence each; only or none of those that are `typed`."""
+    some = [advice for advice in verdict.next if typed in (None, advice.kind in _TYPED)]
+    return [_ADVICE[advice.kind](advice) for advice in some]
 
 
 def advised(verdict: Verdict) -> Iterator[Part]:
@@ -386,7 +391,7 @@ def _disagreeing(verdict: Verdict) -> Text:
 
 def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
     """Says in a few words what one of several judges comes to."""
-    first, judge = opinion.first, opinion.judge
+    first, judge = opinion.first, judge_words(opinion.judge)
     if opinion.kind in WON:
         return Text("{} says {} is better", judge, first)
     if opinion.kind == "ahead":
@@ -409,8 +414,8 @@ def _mixed(verdict: Verdict) -> Text:
     counted = verdict.counted
     if verdict.agreed or all(opinion.silent for opinion in counted):
         return _agreeing(verdict)
-    shown = [opinion.judge for opinion in counted if opinion.kind in WON]
-    unsure = [opinion.judge for opinion in counted if opinion.kind not in WON]
+    shown = [judge_words(opinion.judge) for opinion in counted if opinion.kind in WON]
+    unsure = [judge_words(opinion.judge) for opinion in counted if opinion.kind not in WON]
     each = [_of_one(opinion, verdict) for opinion in counted]
     if not shown:
         return Text("No winner: {:; }", each)
@@ -511,9 +516,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
         "Add pictures of another kind, such as harder ones: on these {} the scores are the same.", advice.count
     ),
     "add": lambda advice: Text("Add pictures: these cannot say how many it takes."),
-    "look": lambda advice: Text(
-        "Look at the pictures on which the judges differ most, and mark which judge is right (edit-eval view)."
-    ),
+    "look": lambda advice: Text("Look at the pictures on which the judges differ most, and mark which judge is right."),
     "weigh": lambda advice: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda advice: Text("More pictures will hardly change this: choose by speed, price or licence."),
     "vote": lambda advice: Text("Look at the edits, and vote which are better (edit-eval view)."),

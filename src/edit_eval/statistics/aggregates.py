@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from edit_eval.records import Scale
+
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     """How much of what should have a score has one."""
@@ -71,3 +73,10 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     median: float | None
     min: float | None
     max: float | None
+
+
+def says_little(of: MeanInterval | Aggregate, scale: Scale) -> bool:
+    """True if the interval is wider than half of its scale: it takes more pictures."""
+    if of.ci95 is None or scale.lowest is None or scale.highest is None:
+        return False
+    return of.ci95[1] - of.ci95[0] > (scale.highest - scale.lowest) / 2

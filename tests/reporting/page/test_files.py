@@ -157,6 +157,41 @@ def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser:
     tab.close()
 
 
+@pytest.mark.parametrize("name", ["report.html", "folder"])
+def test_no_folder_of_this_machine_is_sent(made: Results, tmp_path: Path, name: str) -> None:
+    """Neither those of the configuration and the last start, nor those in reasons and notes."""
+    lost = made.edits[0]
+    why = f"no edit of '{lost.sample_id}' in {tmp_path}/edits (.png), 7/10 and/or nothing"
+    told = replace(
+        made,
+        configuration={
+            "benchmark": {"data_path": str(tmp_path / "my.csv")},
+            "judges": [f"{tmp_path}/judges.py:Strict"],
+        },
+        environment={"command": f"edit-eval run {tmp_path}/my.yaml", "folder": str(tmp_path)},
+        notes=(f"file://{tmp_path}/my.csv: odd",),
+        edits=tuple(
+            replace(edit, status=Status.EDIT_FAILED, reason=why, image="") if edit == lost else edit
+            for edit in made.edits
+        ),
+        judgements=tuple(
+            replace(one, status=Status.EDIT_FAILED, reason=why, scores={}, readings=())
+            if (one.sample_id, one.edit_model) == (lost.sample_id, lost.edit_model)
+            else one
+            for one in made.judgements
+        ),
+    )
+    written = export(told, summarise(told), tmp_path / "sent" / name, language="en")
+    files = [written] if written.is_file() else [path for path in written.iterdir() if path.is_file()]
+    texts = {path.name: path.read_text("utf-8") for path in files}
+    assert {file for file, text in texts.items() if str(tmp_path) in text} == set()
+    page = texts.get("index.html") or texts["report.html"]
+    assert "…/my.csv" in page
+    assert "edit-eval run …/my.yaml" in page
+    if name == "folder":
+        assert f"'{lost.sample_id}' in …/edits (.png), 7/10 and/or nothing" in texts["scores.csv"]
+
+
 @pytest.mark.check
 def test_a_folder_has_them_beside_the_page(made: Results, tmp_path: Path, browser: Any) -> None:
     folder = sent(made, tmp_path, "report", side=64)

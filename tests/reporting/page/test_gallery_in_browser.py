@@ -17,7 +17,7 @@ from PIL import Image, ImageChops
 
 from edit_eval.records import Status
 from reporting.reported_runs import build_run, pictured
-from reporting.reports import Report, ids, link_to, report_on
+from reporting.reports import Report, ids, link_to, report_on, show
 
 OpenPage = Callable[..., Any]
 
@@ -60,8 +60,10 @@ def test_filters_leave_what_they_name(incomplete: Report, open_page: OpenPage) -
     expect(lambda sample: "lighting" in sample.tags)
     tab.select_option("[name=status]", "edit_failed")
     expect(lambda sample: judgements[sample.id].status is Status.EDIT_FAILED)
-    tab.select_option("[name=status]", "unscored")
+    tab.select_option("[name=status]", "")
+    show(tab, "failed")
     expect(lambda sample: judgements[sample.id].status is not Status.OK)
+    show(tab, "all")
     tab.fill("[name=lowest]", "6.5")
     expect(lambda sample: (judgements[sample.id].score or -1) >= 6.5)
     tab.fill("[name=lowest]", "5")
@@ -93,7 +95,7 @@ def test_sorting_by_score_puts_what_has_none_last(incomplete: Report, open_page:
     tab = open_page(incomplete)
     scores = {judgement.sample_id: judgement.score for judgement in incomplete.results.judgements}
     for order, sign in (("worst", 1), ("best", -1)):
-        tab.select_option("[name=sort]", order)
+        show(tab, order)
         shown = ids(tab)
         tab.click("#pages button[value='1']")
         shown += ids(tab)
@@ -121,10 +123,10 @@ def test_sorting_by_disagreement(several: Report, open_page: OpenPage) -> None:
 
     between_models = {key: spread(list(of.values())) for key, of in scores_by(several, "strict").items()}
     between_judges = {key: max(spread(x) for x in of.values()) for key, of in scores.items()}
-    for order, spreads in (("models", between_models), ("answers", between_judges)):
-        tab.select_option("[name=sort]", order)
+    for order, spreads in (("models", between_models), ("judges", between_judges)):
+        show(tab, order)
         shown = [spreads.get(sample, -1) for sample in ids(tab)]
-        assert shown == sorted(shown, reverse=True)
+        assert shown == sorted((spread for spread in spreads.values() if spread > 0), reverse=True)
 
 
 def test_one_model_alone(several: Report, open_page: OpenPage) -> None:
@@ -139,7 +141,7 @@ def test_one_model_alone(several: Report, open_page: OpenPage) -> None:
 def test_a_single_model_offers_no_choice_of_models(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     assert tab.locator("[name=edit_model]").is_hidden()
-    assert tab.locator("[name=sort] option[value=models]").count() == 0
+    assert tab.locator("#chips label:visible").all_inner_texts() == ["All", "Lowest", "Highest"]
 
 
 def test_the_slider_uncovers_the_edit(complete: Report, open_page: OpenPage) -> None:
@@ -267,6 +269,7 @@ def test_keys_change_the_view_and_the_edit(several: Report, open_page: OpenPage)
 
 def test_arrows_belong_to_the_slider_while_it_has_the_focus(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete, link_to(complete, 0))
+    tab.keyboard.press("s")
     tab.focus("#stage input[type=range]")
     tab.keyboard.press("ArrowRight")
     assert tab.locator("#detail-place").inner_text() == "1 of 10"
@@ -353,10 +356,10 @@ def test_sorting_and_bounds_are_by_the_chosen_judge_alone(several: Report, open_
     for judge in ("kind", "strict"):
         choose(tab, "judge", judge)
         scores = scores_by(several, judge)
-        choose(tab, "sort", "worst")
+        show(tab, "worst")
         worst = [min(scores[sample].values()) for sample in ids(tab) if sample in scores]
         assert worst == sorted(worst)
-        choose(tab, "sort", "best")
+        show(tab, "best")
         best = [max(scores[sample].values()) for sample in ids(tab) if sample in scores]
         assert best == sorted(best, reverse=True)
         bound = sorted(best)[len(best) // 2]
@@ -374,14 +377,14 @@ def test_the_strip_of_the_detail_has_the_chosen_judges_scores(several: Report, o
         open_card(tab, sample)
         assert tab.locator("#choices .score").all_text_contents() == [f"{s:.2f}" for s in scores[sample].values()]
         assert tab.locator("#choices-judge").inner_text() == f"judged by {judge}"
-        assert tab.locator(".verdict .judge").first.inner_text() == judge, "the chosen one comes first"
+        assert tab.locator(".verdict .judge").first.inner_text() == f"{judge} (judge)", "the chosen one comes first"
         assert tab.locator(".verdict .judge").count() == 2
         tab.keyboard.press("Escape")
 
 
 def test_the_detail_opens_the_edit_that_the_filters_are_about(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
-    choose(tab, "status", "unscored")
+    show(tab, "failed")
     scores = scores_by(several, "strict")
     half = [sample for sample in ids(tab) if len(scores.get(sample, {})) == 1]
     assert half, "a sample of which one model is scored"

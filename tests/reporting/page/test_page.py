@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import metadata
@@ -15,10 +16,11 @@ from typing import Any
 
 import pytest
 import vl_convert
+from markupsafe import escape
 from msgspec.structs import replace as changed
 from PIL import Image
 
-from edit_eval.records import Scale, Status
+from edit_eval.records import NO_EDIT, Scale, Status
 from edit_eval.reporting import language as language_module
 from edit_eval.reporting.entries import category_names, choices, entries, link, series_names
 from edit_eval.reporting.language import catalogue, said, spoken
@@ -306,6 +308,20 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     )
 
 
+def test_the_first_screen_is_for_who_reads_it(drawn: Report) -> None:
+    """What failed is counted in edits, judges are called so, and a command is only in what is folded."""
+    above = drawn.html[drawn.html.index('<section id="verdict">') : drawn.html.index('<div class="folded">')]
+    ended = Counter(edit.status for edit in drawn.results.edits if edit.status in NO_EDIT)
+    assert ended
+    assert all(f">{count} of {len(drawn.results.edits)} edits " in above for count in ended.values())
+    assert "(judge)" in above
+    assert not re.search(r"edit-eval \w|--\w|evaluation\.", above)
+    assert "edit-eval" in drawn.html[drawn.html.index("For whoever ran it") :]
+    categories = {sample.category for sample in drawn.results.samples}
+    assert above.count('<text class="tick"') > 1
+    assert all(above.count(escape(link(category=name))) >= 2 for name in categories), "a row for each of two judges"
+
+
 @pytest.mark.check
 def test_the_gallery_begins_soon(drawn: Report, open_page: OpenPage) -> None:
     tab = open_page(drawn)
@@ -333,7 +349,7 @@ def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
         missing = int(no_edit.cell(row)) + int(no_score.cell(row))
         assert 0 < missing == coverage.total - coverage.scored, row.edit_model
         assert "status=edit_failed" in no_edit.to(row)
-        assert "status=unscored" in no_score.to(row), "of several statuses"
+        assert "show=failed" in no_score.to(row), "of several statuses"
 
 
 def test_several_models_are_drawn_over_an_axis_with_numbers(tmp_path: Path) -> None:
@@ -430,13 +446,13 @@ def test_a_summary_of_nothing_has_none() -> None:
 
 
 def test_a_link_says_what_it_is_given_in_one_order_and_escapes_it() -> None:
-    assert link(status="unscored", model="A&B = C #1") == "#model=A%26B+%3D+C+%231&status=unscored"
+    assert link(show="failed", model="A&B = C #1") == "#model=A%26B+%3D+C+%231&show=failed"
     assert link(sample="a/b é", left="source", right="edit:B") == "#sample=a%2Fb+%C3%A9&left=source&right=edit%3AB"
     assert link(min=0, max=2.5, tag=None, category="") == "#min=0&max=2.5"
 
 
 def test_a_link_to_nothing_in_particular_leads_to_all_samples() -> None:
-    assert link() == link(model=None) == "#sort=benchmark"
+    assert link() == link(model=None) == "#show=all"
 
 
 def test_a_key_that_no_page_knows_is_refused() -> None:

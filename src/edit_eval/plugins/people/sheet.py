@@ -101,7 +101,7 @@ def people_table(people: People) -> Table[EstimateRow]:
         every=(judge, *ESTIMATED),
         rows=[row for pair in people.pairs for row in rows_of(people, pair)],
         group=Column(
-            Text("Pair"), lambda row: row.name, "name", to=lambda row: link(judge=row.pair.judge, sort="models")
+            Text("Pair"), lambda row: row.name, "name", to=lambda row: link(judge=row.pair.judge, show="models")
         ),
         label=Text("What people would say"),
     )

@@ -80,7 +80,7 @@ def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
         results, language = run.results, run.language
     refuse_what_leads_elsewhere(watched.path)  # it may have changed since it was opened
     ids = [results.samples[place].id for place in _places(places, len(results.samples))]
-    export(results, None, file, language=language, samples=ids)
+    export(results, None, file, language=language, samples=ids if len(ids) < len(results.samples) else None)
     name = os.fsencode(watched.path.name).decode("utf-8", "replace")  # a folder's name may be any bytes
     return f"{name}-{len(ids)}.html"
 

@@ -390,7 +390,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     for _, some in ordered[MOST_REASONS:]:
         for failure in some:
             rest[series_of(failure)] += failure.count
-    unscored = link(status="unscored")
+    unscored = link(show="failed")
     rows += [{**_failure_row(others, "", name, count, language), "samples": unscored} for name, count in rest.items()]
     if not rows:
         return []

@@ -25,7 +25,8 @@ from edit_eval.files.delimited import named_rows
 from edit_eval.files.given import open_text
 from edit_eval.files.new import refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
-from edit_eval.records import Results
+from edit_eval.privacy import hide_folders, in_each_text
+from edit_eval.records import Judgement, Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison_tables import compared
@@ -180,14 +181,17 @@ def export(
 ) -> Path:
     """Writes the report to `target`, a `.html`, a `.zip` or a new folder, whole or not at all; returns it.
 
-    Sources and edits are scaled to at most `side` pixels, and no link points outside. Only sources known to the user's
+    Sources and edits are scaled to at most `side` pixels, and no link points outside, nor is a folder of this machine
+    named. Only sources known to the user's
     cache are included. `samples` limits the report to samples with these ids; its numbers are then computed from them
     alone. An existing file is replaced only with `force`; a non-empty folder or a link, never. Raises
     `ConfigurationError` if the report cannot be written, or for an id that does not exist.
     """
     results = results if samples is None else selected(results, samples)
-    if summary is None or samples is not None:
-        summary = summary_of(results)
+    told = _without_folders(results)
+    if summary is None or samples is not None or (told.edits, told.answers) != (results.edits, results.answers):
+        summary = summary_of(told)
+    results = told
     in_limits(side)
     results = replace(results, samples=with_known_sources(results.samples))
     suffix = target.suffix.lower()
@@ -217,6 +221,41 @@ def export(
         else:
             _write_folder(results, summary, temporary, language, side)
     return target
+
+
+def _without_folders(results: Results) -> Results:
+    """Returns the records with no absolute path in what they say; where pictures are is not said."""
+
+    def of(judgements: Sequence[Judgement]) -> tuple[Judgement, ...]:
+        return tuple(
+            replace(
+                one,
+                reason=hide_folders(one.reason),
+                missing={name: (status, hide_folders(why)) for name, (status, why) in one.missing.items()},
+                readings=tuple(
+                    {question: replace(read, reason=hide_folders(read.reason)) for question, read in reading.items()}
+                    for reading in one.readings
+                ),
+            )
+            if one.status is not Status.OK or one.missing
+            else one
+            for one in judgements
+        )
+
+    plain = {
+        name: in_each_text(hide_folders, getattr(results, name))
+        for name in ("configuration", "resolved", "environment")
+    }
+    return replace(
+        results,
+        **plain,
+        edits=tuple(replace(edit, reason=hide_folders(edit.reason)) if edit.reason else edit for edit in results.edits),
+        judgements=of(results.judgements),
+        controls=of(results.controls),
+        battles=of(results.battles),
+        critiques=of(results.critiques),
+        notes=tuple(map(hide_folders, results.notes)),
+    )
 
 
 def in_limits(side: int) -> None:
@@ -307,7 +346,7 @@ def ids_in(file: Path) -> list[str]:
     except ConfigurationError as error:
         raise ConfigurationError(
             Text(
-                "--samples {}; save the CSV from the report's gallery (Export), or write `{}` and then one id per line",
+                "--samples {}; save the CSV from the report's gallery (Share), or write `{}` and then one id per line",
                 error,
                 COLUMN,
             )

@@ -40,7 +40,7 @@ from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.entries import Entry, link, to_part
 from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.languages import SPOKEN
-from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
+from edit_eval.reporting.names import NAMES, judge_words, name_of, scale_words, score_name
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.gallery import gallery
 from edit_eval.reporting.page.html import followed, page_sheet, page_table
@@ -333,6 +333,7 @@ def page_templates(language: str) -> jinja2.Environment:
         words=lambda kind, key: follow(name_of(kind, key)),
         names=NAMES,
         score_name=score_name,
+        judge_words=judge_words,
         link=link,
         to_part=to_part,
         scale_words=lambda part, **how: scale_words(part.scale, **how),

@@ -16,16 +16,18 @@ from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
 from edit_eval.reporting.comparison_tables import columns_table, compared, digits_of, pairs_table
-from edit_eval.reporting.entries import Entry, edit_side, entries, headlines, link, to_failures
+from edit_eval.reporting.entries import Entry, category_names, edit_side, entries, headlines, link, to_failures
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.names import name_of
-from edit_eval.reporting.remarks import examined_lines, why_unshown, wrong_lines
+from edit_eval.reporting.names import judge_words, name_of
+from edit_eval.reporting.page.html import MARKS, followed, mark_of
+from edit_eval.reporting.remarks import examined_lines, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
+from edit_eval.reporting.results_sheet import lost_edits
 from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
 from edit_eval.reporting.table import Column, Table, in_each
 from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
-from edit_eval.reporting.verdict_drawing import drawing
+from edit_eval.reporting.verdict_drawing import Ruler, drawing
 from edit_eval.statistics.battles import Fought, JudgeBattles, fought
 from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.comparison import ComparisonDocument
@@ -58,6 +60,7 @@ _CONTROLS = {
     "last": Text("the judge scores edits above pictures that are no edits, as it should"),
     "not_last": Text("the judge scores edits no higher than pictures that are no edits"),
     "off": Text("no controls were judged"),
+    "unknown": Text("not shown to tell edits from pictures that are no edits"),
 }
 
 
@@ -74,7 +77,7 @@ def _judged(summary: Summary) -> list[_Judged]:
             [part for part in parts if part.judge == judge],
             *tested.get(judge, nothing),
             sees := opinions[judge].sees if judge in opinions else None,
-            Text("not shown fit: {}", why_unshown(summary, judge)) if sees == "unknown" else _CONTROLS.get(sees or ""),
+            _CONTROLS.get(sees or ""),
             examined_lines({name: of for name, of in examined.items() if name == judge}),
         )
         for judge in dict.fromkeys(part.judge for part in parts)
@@ -167,7 +170,8 @@ def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Seque
     def to(row: _Ranked) -> str:
         counts = [part.coverage.by_status for part in row.parts.values()]
         ended = {status.value for status in statuses for count in counts if count.get(status.value)}
-        return link(model=row.edit_model, status=ended.pop() if len(ended) == 1 else "unscored") if count(row) else ""
+        narrowed = {"status": ended.pop()} if len(ended) == 1 else {"show": "failed"}
+        return link(model=row.edit_model, **narrowed) if count(row) else ""
 
     return Column(
         title, lambda row: str(count(row)), look=lambda row: "problem" if count(row) else "quiet", to=to, when=count
@@ -175,7 +179,7 @@ def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Seque
 
 
 def _ranked(statement: _Judged, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
-    judge, head = statement.judge, statement.judge if over else ""
+    judge, head = statement.judge, judge_words(statement.judge) if over else ""
 
     def of(row: _Ranked) -> Figures | None:
         return Figures(row.parts[judge], row.parts[judge].overall) if judge in row.parts else None
@@ -195,7 +199,7 @@ def _ranked(statement: _Judged, rows: Sequence[_Ranked], *, over: bool) -> list[
 
 
 def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
-    head = judge if over else ""
+    head = judge_words(judge) if over else ""
 
     def of(row: _Ranked) -> RankedStrength | None:
         return row.strengths.get(judge)
@@ -245,7 +249,7 @@ def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool
             comparison = pair(name)
             if comparison is None or not comparison.largest:
                 return ""
-            return link(judge=statement.judge, sort="models", sample=comparison.largest[0].sample_id, **sides)
+            return link(judge=statement.judge, show="models", sample=comparison.largest[0].sample_id, **sides)
 
         def look(name: str) -> Any:
             comparison = pair(name)
@@ -265,8 +269,8 @@ def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool
 _DRAWN = 2
 """Judges whose drawing is shown."""
 _DOTS = Text(
-    "Each dot is a picture, in order; below is the mean difference, computed before rounding, with its 95% interval. "
-    "Click a dot to see the two edits."
+    "Each dot is a picture, ordered by difference; below is the mean difference with its 95% interval. Click a dot to "
+    "see the two edits."
 )
 _STRIPS = Text(
     "Each dot is a mean, with its 95% interval. The verdict above is from a test picture by picture, not from these."
@@ -281,11 +285,64 @@ def _drawing(
 
     def to(sample: str) -> str:
         left, right = (edit_side(name, 0, several=pictures.several) for name in (first, other))
-        return link(judge=opinion.judge, sort="models", sample=sample, left=left, right=right)
+        return link(judge=opinion.judge, show="models", sample=sample, left=left, right=right)
 
     drawn = drawing(opinion, digits(opinion), language, link=to, places=lambda name: places.get(name, 0), beside=beside)
     explained = _DOTS if opinion.of_two else _STRIPS
-    return opinion.judge if pictures.judges > 1 else "", explained, drawn
+    return judge_words(opinion.judge) if pictures.judges > 1 else "", explained, drawn
+
+
+_MOST_CATEGORIES = 8
+_ROW, _NAMES = 18, 34.0
+"""Pixels of a category, and percent of the width for its name."""
+
+
+def _by_category(parts: Sequence[Entry], places: Mapping[str, int], language: str) -> Markup:
+    """Draws each edit model's mean in each category, of many the worst; empty without categories."""
+    names = category_names(parts)
+    means = {
+        name: [(part, mean) for part in parts if (of := part.categories.get(name)) and (mean := of.mean) is not None]
+        for name in names
+    }
+    sign = 1 if parts[0].scale.higher_is_better else -1
+    worst = {name: min(sign * mean for _, mean in means[name]) for name in names if means[name]}
+    shown = [name for name in names if name in sorted(worst, key=worst.__getitem__)[:_MOST_CATEGORIES]]
+    if len(names) < 2 or not shown:
+        return Markup("")
+    axis = Ruler.of([mean for name in shown for _, mean in means[name]])
+
+    def x(value: float) -> str:
+        return f"{_NAMES + (100 - _NAMES) * axis.share(value):.2f}%"
+
+    bottom = _ROW * len(shown)
+    drawn = [
+        _TICK.format(x(tick), bottom, bottom + 13, "end" if axis.share(tick) > 0.9 else "middle", f"{tick:g}")
+        for tick in axis.ticks()
+    ]
+    for number, name in enumerate(shown):
+        y, title = _ROW * number + _ROW // 2, followed(name_of("short_category", name), language)
+        drawn.append(_CATEGORY.format(link(category=name), y - 11, _NAMES - 2, title, y))
+        for part, mean in means[name]:
+            place = places.get(part.edit_model, 0)
+            words = f"{part.edit_model}: {part.number(mean)}"
+            drawn.append(_MEAN_MARK.format(place % len(MARKS) + 1, x(mean), y, words, mark_of(place)))
+    return _CATEGORIES.format(bottom + 16, Markup("").join(drawn))
+
+
+_TICK = Markup(
+    '<line x1="{0}" x2="{0}" y2="{1}" stroke="currentColor" stroke-dasharray="2 3" opacity=".35"/>'
+    '<text class="tick" x="{0}" y="{2}" text-anchor="{3}" fill="currentColor" opacity=".75">{4}</text>'
+)
+_CATEGORY = Markup(
+    '<a href="{0}"><foreignObject y="{1}" width="{2:g}%" height="20"><div class="drawn-name">{3}</div></foreignObject>'
+    "</a>"
+    '<line x1="34%" x2="100%" y1="{4}" y2="{4}" stroke="currentColor" opacity=".15"/>'
+)
+_MEAN_MARK = Markup(
+    '<svg class="series-{}" x="{}" y="{}" overflow="visible"><title>{}</title>'
+    '<path d="{}" transform="scale(5)" fill="currentColor" fill-opacity=".85"/></svg>'
+)
+_CATEGORIES = Markup('<svg class="verdict-drawing" width="100%" height="{}" font-size="12">{}</svg>')
 
 
 _LOOKS = 4
@@ -342,7 +399,9 @@ class _Pictures:
         words = in_each(lambda language: record.instructions.get(language) or record.instruction or record.id)
         left, right = sides[0].side, sides[-1].side
         href = link(judge=judge, sample=sample, left=left, right=right)
-        return Look(title, every, judge if self.judges > 1 else "", sample, words, sides, href, **more)
+        return Look(
+            title, every, judge_words(judge) if judge and self.judges > 1 else "", sample, words, sides, href, **more
+        )
 
 
 _SOURCE = Side("source")
@@ -370,9 +429,14 @@ class VerdictContent:
     gate: list[Text]
     doubts: list[Text]
     next: list[Text]
+    typed: list[Text]
+    """For whoever ran it: the same as commands, and what is not known of judges."""
     rests: list[Text]
     drawings: list[tuple[str, Text, Markup]]
     """Judge, explanation and picture."""
+    categories: list[tuple[str, Markup]]
+    """Judge and picture."""
+    lost: Mapping[str, tuple[int, Text]]
     verdicts: list[JudgeVerdict]
     standings: Table[_Ranked] | None
     pairs: int
@@ -403,11 +467,18 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
         answer=answer,
         gate=[] if verdict.kind == "equal" and verdict.gate and verdict.gate.passed else gate,  # equal says as much
         doubts=doubt_lines(verdict),
-        next=next_lines(verdict),
+        next=next_lines(verdict, typed=False),
+        typed=[*next_lines(verdict, typed=True), *([] if summary.controls.off else unshown_lines(summary))],
         rests=paragraph(verdict),
         drawings=[
             _drawing(opinion, drawn, places, pictures, language) for opinion in drawn if len(opinion.standings) > 1
         ],
+        categories=[
+            (judge_words(statement.judge) if pictures.judges > 1 else "", by_category)
+            for statement in statements[:_DRAWN]
+            if (by_category := _by_category(statement.parts, places, language))
+        ],
+        lost=lost_edits(summary),
         verdicts=[_of_judge(statement, several, pictures, places) for statement in statements],
         standings=standings_table(statements, summary, results.edit_models)
         if verdict.opinions and len(results.edit_models) > 1
@@ -484,7 +555,7 @@ def _triage(statements: Sequence[_Judged], results: Results, summary: Summary, p
 
 
 def _worst(statement: _Judged, summary: Summary, pictures: _Pictures) -> Iterator[Look]:
-    every = link(judge=statement.judge, sort="worst")
+    every = link(judge=statement.judge, show="worst")
     for worst in summary.extremes.worst.get(statement.judge, ()):
         score = "", formats.score(worst.score, statement.parts[0].digits)
         edit = pictures.edit(worst.edit_model, worst.edit_seed, (score,))
@@ -493,7 +564,7 @@ def _worst(statement: _Judged, summary: Summary, pictures: _Pictures) -> Iterato
 
 def _disputed(statement: _Judged, pictures: _Pictures) -> Iterator[Look]:
     """Yields the samples on which two models are furthest apart."""
-    digits, every = statement.parts[0].digits, link(judge=statement.judge, sort="models")
+    digits, every = statement.parts[0].digits, link(judge=statement.judge, show="models")
     largest = [(pair, sample) for pair in statement.pairs for sample in pair.largest]
     for pair, sample in sorted(largest, key=lambda both: -abs(both[1].difference))[:_LOOKS]:
         sides = tuple(
@@ -507,7 +578,7 @@ def _apart(summary: Summary, pictures: _Pictures, digits: Mapping[str, int]) -> 
     for disputed in summary.extremes.judges_apart:
         numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in disputed.scores.items())
         edit = pictures.edit(disputed.edit_model, disputed.edit_seed, numbers)
-        yield pictures.look(Text("Judges differ most"), link(sort="answers"), disputed.sample_id, (_SOURCE, edit))
+        yield pictures.look(Text("Judges differ most"), link(show="judges"), disputed.sample_id, (_SOURCE, edit))
 
 
 def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
@@ -524,7 +595,7 @@ def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
             every = link(outcome=Fought.CONTRADICTION.value)
             yield replace(
                 pictures.look(Text("Contradictions"), every, battle.sample_id, sides),
-                judge=judge if pictures.judges > 1 else "",
+                judge=judge_words(judge) if pictures.judges > 1 else "",
             )
 
 

@@ -114,7 +114,10 @@ function takeSamples(entries) {
     }
   }
   const known = new Set([...filters.elements.status.options].map((one) => one.value));
-  if (statusesOf(entries).some((status) => !known.has(status))) fillStatuses(statusesOf(data.samples));
+  if (statusesOf(entries).some((status) => !known.has(status))) {
+    fillStatuses(statusesOf(data.samples));
+    fillChips();
+  }
   if (!inOrder && !detail.open) showChosen(pageNumber);
 }
 

@@ -2,9 +2,9 @@
 // of `KEYS` in entries.py, in its order; defaults are left out.
 const FILTERS = {
   model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', outcome: 'outcome', category: 'category',
-  difficulty: 'difficulty', tag: 'tag', group: 'group', search: 'search', differ: 'differ', by: 'by', wrong: 'wrong', bar: 'bar', sort: 'sort', view: 'view',
+  difficulty: 'difficulty', tag: 'tag', group: 'group', search: 'search', wrong: 'wrong', bar: 'bar', show: 'show', view: 'view',
 };
-const DEFAULTS = { sort: 'benchmark', view: 'beside' };
+const DEFAULTS = { show: 'all', view: 'beside' };
 const WAIT = 250; // milliseconds after typing or zooming: browsers limit how often an address may change
 
 function isState(hash) {
@@ -64,6 +64,7 @@ function takeFilters(asked) {
     const readable = field.type !== 'number' || Number.isFinite(Number(given));
     field.value = (readable && given) || DEFAULTS[key] || '';
     if (field.selectedIndex < 0) field.selectedIndex = 0;
+    if (field instanceof RadioNodeList && field.value !== given) field.value = DEFAULTS[key];
     if (field.value === given) return;
     const offered = !(field.parentElement && field.parentElement.hidden); // a single option is not offered as a choice
     if (given && offered) unknown.push(`${key}=${given}`);

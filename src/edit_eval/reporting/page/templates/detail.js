@@ -7,9 +7,8 @@ const SIDES = ['left', 'right'];
 // `picked`: the reader chose the two.
 const shown = { sample: null, left: 'source', right: '', way: '', picked: false };
 
-// Two edits are side by side, an edit and its source under a slider, unless the reader chooses another way.
 function wayNow() {
-  return shown.way || (SIDES.every((side) => shown[side].startsWith('edit:')) ? 'beside' : 'slider');
+  return shown.way || WAYS[0];
 }
 
 // For the address: what is needed to see the same detail again.
@@ -40,6 +39,7 @@ function openDetail(sample, asked = new URLSearchParams()) {
     Object.assign(look, { zoom: zoom > 0 && zoom <= MOST * 4 ? zoom : null, x: within(x), y: within(y) });
   }
   if (!detail.open) detail.showModal();
+  document.getElementById('detail-close').before(share);
   showDetail();
 }
 
@@ -64,7 +64,7 @@ function defaultEdit(sample, before) {
   const wanted = wantedNow();
   const { edits, matching, lowest, highest } = chosenOf(sample, wanted);
   const worst = scaleOf(wanted.judge, wanted.score).higher_is_better ? lowest : highest;
-  const sought = { worst, best: worst === lowest ? highest : lowest }[wanted.sort];
+  const sought = { worst, best: worst === lowest ? highest : lowest }[wanted.show];
   const about = [matching, edits, sample.edits].find((some) => some.length) || [];
   const was = (pictureNamed(sample, before) || {}).edit;
   const edit = (sought !== undefined && about.find((one) => scoring(one, wanted).mean === sought && sought !== null))
@@ -131,7 +131,7 @@ function showSide(side) {
   document.getElementById(`scores-${side}`).replaceChildren(...(edit && edit.status === 'ok' ? [...data.judges, ...data.battle_judges] : []).map((judge) => {
     const score = judge === wanted.judge ? wanted.score : data.scoring[judge].headline;
     const label = data.judges.includes(judge) ? scoreLabel(edit, { judge, score }) : wonLabel(edit, judge);
-    return label && make('span', { class: 'of-judge' }, several ? make('span', { class: 'model' }, `${judge} `) : null, label);
+    return label && make('span', { class: 'of-judge' }, several ? sayJudge(judge) : null, ' ', label);
   }).filter(Boolean));
 }
 
@@ -168,13 +168,16 @@ function showWords(sample) {
   const panel = document.getElementById('detail-words');
   const found = SIDES.map((side) => pictureNamed(sample, shown[side])).filter((one) => one && one.edit);
   const edits = [...new Set(found.map((one) => one.edit))];
+  const named = (edit) => labelOf(sample, pictureName(sample, edit));
   const others = SIDES.map((side) => pictureNamed(sample, shown[side])).filter((one) => one && !one.edit && one.name !== 'source' && one.picture.file);
   panel.replaceChildren(
-    make('div', { class: 'about-sample' }, ...aboutSample(sample),
-      ...others.map(({ name, picture }) => make('p', {}, make('a', { href: picture.file, target: '_blank', rel: 'noopener' }, sayWords('span', labelOf(sample, name)))))),
-    make('div', { class: 'about-edits', 'data-edits': edits.length }, ...edits.map((edit) => make('section', { class: 'about-edit' },
-      edits.length > 1 ? sayWords('h3', labelOf(sample, pictureName(sample, edit)), { class: 'whose' }) : null, ...aboutEdit(sample, edit)))),
-    ...aboutRounds(sample, edits), ...aboutBattles(sample, edits));
+    ...edits.map((edit) => make('section', { class: 'about-edit' },
+      edits.length > 1 ? sayWords('h3', named(edit), { class: 'whose' }) : null, ...aboutEdit(edit))),
+    ...aboutBattles(sample, edits), ...aboutRounds(sample, edits),
+    ...edits.flatMap((edit) => [
+      edits.length > 1 ? say('h3', "About the edit by {}", [named(edit)]) : say('h3', "About this edit"), ...toldWhat(edit), facts(sample, edit)]),
+    ...aboutSample(sample),
+    ...others.map(({ name, picture }) => make('p', {}, make('a', { href: picture.file, target: '_blank', rel: 'noopener' }, sayWords('span', labelOf(sample, name))))));
 }
 
 // -- keys --
@@ -212,25 +215,10 @@ function onKey(event) {
   event.preventDefault();
 }
 
-async function copyLink() {
-  const said = document.getElementById('link-said');
-  writeAddress();
-  try {
-    await navigator.clipboard.writeText(location.href);
-    said.replaceChildren(say('span', "Copied"));
-  } catch (error) { // no clipboard here: at least it is selected
-    const field = make('input', { type: 'text', readonly: true, value: location.href, 'aria-label': words("Copy link") });
-    said.replaceChildren(field);
-    field.select();
-  }
-  setTimeout(() => said.replaceChildren(), 4000);
-}
-
 function startDetail() {
   document.getElementById('detail-previous').addEventListener('click', () => step(-1));
   document.getElementById('detail-next').addEventListener('click', () => step(1));
   document.getElementById('detail-close').addEventListener('click', () => detail.close());
-  document.getElementById('detail-link').addEventListener('click', copyLink);
   document.getElementById('stage-ways').addEventListener('change', (event) => setWay(event.target.value));
   for (const side of SIDES) document.getElementById(`pick-${side}`).addEventListener('change', (event) => pick(side, event.target.value));
   startStage();
@@ -245,6 +233,7 @@ function startDetail() {
     if (detail.open) return; // a late event: an address has already opened the next sample
     const closed = shown.sample;
     shown.sample = null;
+    document.querySelector('.gallery-head').append(share);
     flip(false);
     const asked = new URLSearchParams(location.hash.slice(1)).get('sample'); // may be another one, not open yet
     if (closed && asked === closed.id) writeAddress();

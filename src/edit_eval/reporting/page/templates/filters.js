@@ -1,8 +1,8 @@
 // Which samples are shown, and in which order.
 const filters = document.getElementById('filters');
-const ORDERS = { // where higher is better, and where lower is
-  worst: ["lowest score first", "highest score first, the worst"],
-  best: ["highest score first", "lowest score first, the best"],
+const ENDS = { // where higher is better, and where lower is
+  worst: ["Lowest", "Highest (worst)"],
+  best: ["Highest", "Lowest (best)"],
 };
 
 const OUTCOMES = { // of battles
@@ -42,8 +42,7 @@ function statusesOf(samples) {
 }
 
 function fillStatuses(statuses) {
-  options('status', statuses.length > 1 ? ['unscored', ...statuses] : statuses,
-    (status) => (status === 'unscored' ? sentence("any without a score") : nameOf('status', status)));
+  options('status', statuses, (status) => nameOf('status', status));
 }
 
 function fillFilters() {
@@ -58,14 +57,23 @@ function fillFilters() {
   filters.elements.lowest.closest('fieldset').hidden = !data.judges.length;
   options('wrong', data.edit_models.length > 1 && data.judges.length ? ['all', ...data.edit_models.map((name) => `only:${name}`), 'none'] : [], wrongName);
   fillScores();
+  fillChips();
+}
+
+function fillChips() {
   const wanted = wantedNow();
-  const differ = (kind) => data.samples.some((sample) => chosenOf(sample, wanted)[kind] !== null);
-  const kinds = ['models', 'answers'].filter(differ);
-  for (const kind of ['models', 'answers'].filter((one) => !kinds.includes(one))) {
-    filters.elements.sort.querySelector(`[value=${kind}]`).remove();
-    filters.elements.differ.querySelector(`[value=${kind === 'answers' ? 'judges' : kind}]`).remove();
-  }
-  filters.elements.differ.closest('fieldset').hidden = !kinds.length;
+  const every = data.samples.map((sample) => ({ sample, ...chosenOf(sample, { ...wanted, show: 'failed' }) }));
+  const offered = {
+    all: true, failed: every.some(({ sample, matching }) => matching.length || sample.battles.some(unscored)),
+    worst: data.judges.length, best: data.judges.length,
+    models: every.some(({ models }) => models !== null), judges: every.some(({ judges }) => judges !== null),
+  };
+  for (const [kind, some] of Object.entries(offered)) chip(kind).hidden = !some;
+  if (offered.judges && data.judges.length < 2) chip('judges').querySelector('span').replaceWith(say('span', "Repeats differ"));
+}
+
+function chip(kind) {
+  return document.querySelector(`#chips [value=${kind}]`).parentElement;
 }
 
 function wrongName(value) {
@@ -99,12 +107,8 @@ function fillBounds() {
   bar.placeholder = written(barOf({ ...wanted, bar: null }), scale);
   bar.step = filters.elements.lowest.step;
   document.getElementById('wrong-side').replaceChildren(say('span', scale.higher_is_better ? "score below" : "score above"));
-  for (const order of ['worst', 'best']) {
-    const option = filters.elements.sort.querySelector(`[value=${order}]`);
-    const said = sentence(ORDERS[order][scale.higher_is_better ? 0 : 1]);
-    option.hidden = !data.judges.length;
-    option.dataset.words = JSON.stringify(said);
-    option.textContent = inLanguage(said);
+  for (const [end, said] of Object.entries(ENDS)) {
+    chip(end).querySelector('span').replaceWith(say('span', said[scale.higher_is_better ? 0 : 1]));
   }
 }
 
@@ -119,7 +123,7 @@ function chooseScore(name) {
 
 // Bounds of another scale mean nothing on this one.
 function scoreChanged() {
-  for (const end of ['lowest', 'highest', 'by', 'bar']) filters.elements[end].value = '';
+  for (const end of ['lowest', 'highest', 'bar']) filters.elements[end].value = '';
   fillBounds();
   showChosen();
   writeAddress({ push: true });
@@ -130,7 +134,7 @@ function wantedNow() {
   const bound = (text) => (text === '' || Number.isNaN(Number(text)) ? null : Number(text));
   const judge = form.judge || data.judges[0] || ''; // a single judge has no field
   const score = form.score || data.scoring[judge].headline; // nor has a single score
-  return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest), by: bound(form.by), bar: bound(form.bar) };
+  return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest), bar: bound(form.bar) };
 }
 
 // All text of a sample that is searched, made on first use.
@@ -146,7 +150,7 @@ function textOf(sample) {
   return searchable.get(sample);
 }
 
-// [{sample, edits, matching, lowest, highest, models, answers}], filtered and sorted.
+// [{sample, edits, matching, lowest, highest, models, judges}], filtered and sorted.
 function chosenSamples(wanted) {
   const chosen = [];
   for (const sample of data.samples) {
@@ -158,17 +162,13 @@ function chosenSamples(wanted) {
     if (wanted.search && !textOf(sample).includes(wanted.search)) continue;
     const rest = chosenOf(sample, wanted);
     const bounded = wanted.lowest !== null || wanted.highest !== null;
-    const fought = !bounded && matches(sample.battles, { status: wanted.status });
-    if ((wanted.status || bounded) && !rest.matching.length && !fought) continue;
-    if (wanted.differ && !differs(rest[wanted.differ === 'models' ? 'models' : 'answers'], wanted)) continue;
+    const fought = !bounded && matches(sample.battles, { status: wanted.status, show: wanted.show });
+    if ((wanted.status || wanted.show === 'failed' || bounded) && !rest.matching.length && !fought) continue;
+    if (['models', 'judges'].includes(wanted.show) && !rest[wanted.show]) continue;
     if (wanted.wrong && !isWrong(sample, wanted)) continue;
     chosen.push({ sample, ...rest });
   }
   return sorted(chosen, wanted);
-}
-
-function differs(spread, { by }) {
-  return spread !== null && (by === null ? spread > 0 : spread >= by);
 }
 
 // All words of a judge in one judgement.
@@ -176,11 +176,11 @@ function wordsOf(judgement) {
   return judgement.readings.flatMap((reading) => Object.values(reading).flatMap(({ text, reason }) => [text, reason]));
 }
 
-function sorted(chosen, { judge, score, sort }) {
+function sorted(chosen, { judge, score, show }) {
   const up = ['lowest', 1];
   const down = ['highest', -1];
   const [worst, best] = scaleOf(judge, score).higher_is_better ? [up, down] : [down, up];
-  const [key, sign] = { worst, best, models: ['models', -1], answers: ['answers', -1] }[sort] || [null, 0];
+  const [key, sign] = { worst, best, models: ['models', -1], judges: ['judges', -1] }[show] || [null, 0];
   if (!key) return chosen;
   // Samples without a number to sort by come last in either order.
   const missing = chosen.filter((one) => one[key] === null);

@@ -99,12 +99,12 @@ function startGallery() {
     if (target.matches('select')) writeAddress({ push: true });
     else writeAddressSoon();
   });
-  // Order and view are outside the form; changing the view keeps the page of cards.
-  document.querySelector('#gallery .gallery-head').addEventListener('input', ({ target }) => {
-    if (!['view', 'sort'].includes(target.name)) return;
+  // Chips and view are outside the form; changing the view keeps the page of cards.
+  document.getElementById('gallery').addEventListener('input', ({ target }) => {
+    if (!['view', 'show'].includes(target.name)) return;
     if (target.name === 'view') showPage(pageNumber);
     else showChosen();
-    writeAddress({ push: target.name === 'sort' });
+    writeAddress({ push: target.name === 'show' });
   });
   filters.addEventListener('submit', (event) => event.preventDefault());
   // A form is empty only after its reset event.

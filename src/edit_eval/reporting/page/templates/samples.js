@@ -75,12 +75,12 @@ function chosenOf(sample, wanted) {
   const spreads = edits.map((edit) => spreadOf(answersOf(edit, wanted))).filter((spread) => spread !== null);
   return {
     edits,
-    matching: edits.filter((edit, place) => matches(scorings[place].outcomes, wanted)
+    matching: edits.filter((edit, place) => (matches(scorings[place].outcomes, wanted) || (wanted.show === 'failed' && !wanted.status && data.no_edit.includes(edit.status)))
       && (!(wanted.wrong || '').startsWith('only:') || wanted.wrong === `only:${edit.model}`)),
     lowest: means.length ? Math.min(...means) : null,
     highest: means.length ? Math.max(...means) : null,
     models: spreadOf(means),
-    answers: spreads.length ? Math.max(...spreads) : null,
+    judges: spreads.length ? Math.max(...spreads) : null,
   };
 }
 
@@ -110,10 +110,14 @@ function scoresOf(outcomes) {
   return outcomes.filter((one) => one.status === 'ok').map((one) => one.score);
 }
 
-// True if the chosen score of an edit has the wanted status and is within the wanted bounds.
-function matches(outcomes, { status, lowest = null, highest = null }) {
-  const unscored = (one) => one.status !== 'ok';
-  if (status && !outcomes.some((one) => (status === 'unscored' ? unscored(one) : one.status === status))) return false;
+function unscored({ status }) {
+  return status !== 'ok';
+}
+
+// True if the chosen score of an edit has the wanted status, or any but `ok` among the failed, and is within the bounds.
+function matches(outcomes, { status, show, lowest = null, highest = null }) {
+  if (show === 'failed' && !outcomes.some(unscored)) return false;
+  if (status && !outcomes.some((one) => one.status === status)) return false;
   return (lowest === null && highest === null) || scoresOf(outcomes).some((score) => (
     (lowest === null || score >= lowest) && (highest === null || score <= highest)));
 }

@@ -25,20 +25,25 @@ function aboutSample(sample) {
 }
 
 // The results of one of the two compared edits: each judge's own numbers and words, never a mean of judges.
-function aboutEdit(sample, edit) {
+function aboutEdit(edit) {
   if (data.no_edit.includes(edit.status)) {
     // A failed edit is named once, not for each judge.
     const failed = make('section', { class: 'verdict' },
       make('header', {}, make('span', { class: 'judge' }, edit.model), sayStatus('strong', edit.status, { class: 'unscored' })),
       edit.reason ? sayReason('p', edit.reason) : null);
-    return [make('div', { class: 'verdicts' }, failed), say('h3', "About this edit"), facts(sample, edit)];
+    return [make('div', { class: 'verdicts' }, failed)];
   }
   const repeated = new Set(edit.judgements.map((one) => one.repeat)).size > 1;
   const { judge } = wantedNow();
   const chosenFirst = [...edit.judgements].sort((one, other) => (other.judge === judge) - (one.judge === judge));
   const verdicts = chosenFirst.map((one) => verdict(one, repeated));
   if (!verdicts.length && data.judges.length) verdicts.push(say('p', "No judgement of this edit is recorded."));
-  return [make('div', { class: 'verdicts' }, ...verdicts), ...toldWhat(edit), say('h3', "About this edit"), facts(sample, edit)];
+  return verdicts.length ? [make('div', { class: 'verdicts' }, ...verdicts)] : [];
+}
+
+// A judge, told from a model of the same maker.
+function sayJudge(judge) {
+  return say('span', "{} (judge)", [judge], { class: 'judge' });
 }
 
 function verdict(judgement, repeated) {
@@ -46,7 +51,7 @@ function verdict(judgement, repeated) {
   const several = Object.keys(scores).length > 1;
   const asked = Math.max(0, ...judgement.readings.flatMap((reading) => Object.values(reading).map((one) => one.asked)));
   const head = make('header', {},
-    make('span', { class: 'judge' }, judgement.judge),
+    sayJudge(judgement.judge),
     repeated ? say('span', "repeat {}", [judgement.repeat + 1], { class: 'quiet' }) : null,
     asked > 1 ? say('span', "asked {} times", [asked], { class: 'quiet' }) : null,
     value(judgement, headline, 'strong', several));
@@ -84,7 +89,7 @@ function aboutBattle(sample, battle) {
   const scores = Object.entries(battle.outcomes);
   const came = scores.map(([score, outcome]) => make('span', { class: 'outcome' },
     scores.length > 1 ? make('small', {}, `${score} `) : null, sayOutcome(battle, score, outcome)));
-  const made = make('section', { class: 'verdict' }, make('header', {}, make('span', { class: 'judge' }, battle.judge), button, ...came));
+  const made = make('section', { class: 'verdict' }, make('header', {}, sayJudge(battle.judge), button, ...came));
   if (battle.status !== 'ok' && battle.reason) made.append(sayReason('p', battle.reason));
   made.append(...battle.answers.map((one) => answerOf(battle, one)));
   return made;
