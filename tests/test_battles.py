@@ -119,7 +119,7 @@ def test_what_two_edits_cannot_be(made: Run, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="compares the edits of two models, and there is one"):
         evaluate(configuration(folder, ["careful"]), run_dir=tmp_path / "one", spectator=Ears())
     assert not list(tmp_path.iterdir()), "before anything was written"
-    with pytest.raises(ConfigurationError, match="its report has strengths"):
+    with pytest.raises(ConfigurationError, match="no judge of it scores single edits"):
         compare(made)
 
 

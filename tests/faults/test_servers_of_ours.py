@@ -15,7 +15,7 @@ from edit_eval.errors import Stopped
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
-from faults.faulty_runs import lines, settings, start_engine, wait_until, workers_of
+from faults.faulty_runs import is_alive, lines, settings, start_engine, wait_until, workers_of
 from late_imports import needs
 from small_benchmark import numbers, write_benchmark
 
@@ -101,8 +101,9 @@ def test_an_edit_model_s_server_is_killed_and_the_run_goes_on(tmp_path: Path) ->
 @pytest.mark.usefixtures("cold_workers")  # its server finds the engine by its parents
 def test_the_engine_is_killed_and_the_next_start_goes_on(tmp_path: Path) -> None:
     what = served(tmp_path, "kills", str(tmp_path), "engine", "4")
-    start_engine(what, tmp_path / "run")
+    engine = start_engine(what, tmp_path / "run")
     assert wait_until(lambda: (tmp_path / "asked.txt").exists() and asked(tmp_path).total() == 4)
+    assert wait_until(lambda: not is_alive(engine))
     assert nothing_is_left(tmp_path), "neither worker nor server outlives it"
     kept = len(lines(tmp_path / "run", "replies"))
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
