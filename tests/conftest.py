@@ -176,10 +176,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not session.config.option.forks or session.config.option.collectonly or session.testsfailed:
         return None
     if len({item.path for item in session.items}) > MANY:
-        import source_texts
-
         warm_starts.prepare()
-        source_texts.templates()
+        warm_starts.read_texts()
         warm_starts.freeze()
     forked_runs.run(session, session.config.option.forks, lambda file: room(file) == "torch")
     return True

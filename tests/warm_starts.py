@@ -145,6 +145,11 @@ def prepare(kind: str = "command") -> None:
         _make_command()
 
 
+def read_texts() -> None:
+    """Reads the texts of the source once for all tests that look at them."""
+    importlib.import_module("source_texts").templates()
+
+
 def spent() -> float:
     """Returns the processor seconds of this process, and of those that it started and that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -478,9 +478,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         if said := self.succeeds(verb, self.run, *more, "--json"):
             read(json.loads(said.out))
         chinese = planted.share(self.draw["salt"], verb, *more) < IN_CHINESE
-        spoken = [
-            self.succeeds(verb, self.run, *more, language=language) for language in ("en", *(["zh"] if chinese else []))
-        ]
+        typed = (verb, self.run, *more, *(["--full"] if verb == "compare" else []))
+        spoken = [self.succeeds(*typed, language=language) for language in ("en", *(["zh"] if chinese else []))]
         cells = [Counter(CELL.findall(each.out)) for each in spoken if each]
         if len(cells) < len(spoken):
             return None

@@ -108,7 +108,7 @@ def test_a_package_brings_a_benchmark_a_protocol_a_judge_and_a_measure(site: Pat
     assert headlines["blank", "measured"] == "change"
     page = (tmp_path / "run" / "report" / "report.md").read_text("utf-8")
     assert "measured" in page
-    assert "mine has blank ahead" in page
+    assert "mine (judge) has blank ahead" in page
     [pair] = [
         one
         for one in json.loads(typed(site, tmp_path, "compare", "run", "--json").stdout)["pairs"]
@@ -176,7 +176,7 @@ def test_a_package_brings_verbs_a_tracker_a_control_a_section_and_a_notebooks_di
         "execution: {pilot: false}\n"
         "trackers: [diary]\n"
     )
-    done = typed(site, tmp_path, "run", "mine.yaml", "--run-dir", "run")
+    done = typed(site, tmp_path, "run", "mine.yaml", "--run-dir", "run", "--full")
     assert done.returncode == 0, done.stderr
     assert "Full marks. judged by mine" in done.stdout
     summary = json.loads((tmp_path / "run/report/summary.json").read_text("utf-8"))

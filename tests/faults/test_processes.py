@@ -175,6 +175,7 @@ def test_the_same_failure_again_and_again_stops_the_run(tmp_path: Path) -> None:
 # -- loads --
 
 
+@pytest.mark.usefixtures("cold_workers")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("model", "patience", "said"),

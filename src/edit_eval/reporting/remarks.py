@@ -28,11 +28,14 @@ def examined_lines(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
     by = examiner()
     if by is None:
         return []
-    return [
-        line
-        for judge, document in judges.items()
-        for line in (Text("Judge {}: {}", judge, by.words(document)), *by.remarks(judge, document))
-    ]
+    lines = [Text("Judge {}: {}", judge, by.words(document)) for judge, document in judges.items()]
+    return [*lines, *examined_remarks(judges)]
+
+
+def examined_remarks(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
+    """Returns what speaks for the judges of a summary, or says nothing against them."""
+    by = examiner()
+    return [line for judge, document in judges.items() for line in by.remarks(judge, document)] if by else []
 
 
 # -- controls --

@@ -20,6 +20,7 @@ from edit_eval.reporting.names import counted_status, score_line, short_category
 from edit_eval.reporting.remarks import (
     controls_explained,
     examined_lines,
+    examined_remarks,
     examined_words,
     footnotes,
     no_interval,
@@ -59,11 +60,13 @@ def _answer(summary: Summary) -> Iterator[Part]:
     yield 3, characters(verdict, digits)
     yield 0, [Line(joined(coverage_words(summary), " "), "" if summary.coverage.complete else "problem")]
     yield from ((1, [Line(line, "wrong")]) for line in (*wrong_lines(summary), *doubt_lines(verdict)))
+    yield from ((2, [Line(line)]) for line in refusal_lines(summary))
     yield from ((4, [Line(line)]) for line in published_lines(summary))
     if weakest := _weakest(summary):
         yield 5, [Line(weakest)]
     if verdict.opinions:
         yield 5, [Line(Text("{}.", Text("{:; }", [_of_one_judge(summary, of) for of in verdict.opinions])), "quiet")]
+    yield from ((5, [Line(line, "quiet")]) for line in examined_remarks(summary.judges))
     yield from ((6, [Line(Text("note: {}", note), "problem")]) for note in summary.notes)
     yield from advised(verdict)
 
@@ -100,8 +103,7 @@ def _results(summary: Summary) -> Iterator[Line | Table[Any]]:
     look: Look = "strong" if summary.coverage.complete else "problem"
     yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
     yield from verdict_sheet(summary.verdict, full=True)
-    for refused in refusals(summary):
-        yield Line(Text("{} refused {} of {} edits: {}.", *vars(refused).values()))
+    yield from map(Line, refusal_lines(summary))
     yield from (Line(Text("note: {}", note), "problem") for note in summary.notes)
     yield from (Line(line, "quiet") for line in examined_lines(summary.judges))
     yield from (Line(line, "wrong") for line in wrong_lines(summary))
@@ -190,6 +192,11 @@ def lost_edits(summary: Summary) -> dict[str, tuple[int, Text]]:
         for status, lost in counts.items()
         if lost
     }
+
+
+def refusal_lines(summary: Summary) -> list[Text]:
+    """Returns for each edit model that refused edits how many of how many."""
+    return [Text("{} refused {} of {} edits: {}.", *vars(refused).values()) for refused in refusals(summary)]
 
 
 def published_lines(summary: Summary) -> list[Text]:
