@@ -184,7 +184,7 @@ REFUSALS = (
         {"rounds": 2, "scorer": 0, "models": 1}, "a critic would report on what it said itself", "add another judge"
     ),
     Refusal(
-        {"rewrite": 1, "scorer": 0, "models": 1}, "who rewrites has no score, and nobody else is there", "no judge"
+        {"rewrite": 1, "scorer": 0, "models": 1}, "who rewrites has no score, and nobody else is there", "only judge"
     ),
 )
 

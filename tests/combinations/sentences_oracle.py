@@ -438,7 +438,7 @@ def is_true(line: str, truth: Truth, judges: Sequence[str]) -> bool:
             any(leads(truth, judge, a)(b) or level(truth, judge, a, b) for b in truth.drawn.models if b != a)
             for judge in listed(settled["unsure"].replace(" (judge)", ""))
         )
-    if several := re.fullmatch(rf"(?:Not settled|No winner): ({NAME} (?:says|has|sees|cannot) .*)", line):
+    if several := re.fullmatch(rf"(?:Not settled|No winner): ({NAME} \(judge\) (?:says|has|sees|cannot) .*)", line):
         return all(_by_one(part, truth) for part in several[1].split("; "))
     if re.fullmatch(r"No answer: there is no score by .*", line):
         return all(truth.mean(judge, model) is None for judge in truth.drawn.judges for model in truth.drawn.models)

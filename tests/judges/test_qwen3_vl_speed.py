@@ -88,7 +88,7 @@ class TestSpeed:
         assert answers == [answers[0]] * 4
         assert Qwen3VL.Parameters("x").experts_implementation is None, "what is not measured is left to the library"
 
-    def test_a_load_of_fused_experts_takes_one_of_their_tensors_beside_the_weights(
+    def test_a_load_of_fused_experts_takes_at_most_one_of_their_tensors_beside_the_weights(
         self, tiny_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As published files have them, transposed; which `fitting.ANSWER_WORK` has room for."""
@@ -125,7 +125,7 @@ class TestSpeed:
             lambda *given, **named: {name: seen(made) for name, made in transpose(*given, **named).items()},
         )
         judge = loaded(folder)
-        assert max(sizes) - sum(alive.values()) == 4 * 64 * 96 * 4
+        assert max(sizes) - sum(alive.values()) <= 4 * 64 * 96 * 4, "which of the others are there by then is by chance"
         assert sum(alive.values()) == sum(tensor.nbytes for tensor in judge._model.parameters())
         assert ANSWER_WORK > 128 * 2048 * 2 * 768 * 2
 
