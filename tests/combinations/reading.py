@@ -438,7 +438,10 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         drawn = sorted(pairs, key=lambda pair: planted.share(self.draw["salt"], *pair))[:2]
         by_critic = [pair for pair in pairs if pair[0] == "critic"][:1]
         for select, report in dict.fromkeys([*by_critic, *drawn]) if self.draw["edit_seeds"] > 1 else ():
-            self.document("best-of", True, lambda said: self.read_best_of(said), "--select", select, "--report", report)
+            apart = not (self.draw["one_judge"] and {select, report} == {"second", "third"})
+            self.document(
+                "best-of", apart, lambda said: self.read_best_of(said), "--select", select, "--report", report
+            )
         self.slices_and_pairs()
         self.paper()
         self.succeeds("push", run, "owner/name", "--dry-run")
