@@ -115,7 +115,8 @@ class RunDirectory:
             self._refuse_strangers()
             refuse_what_leads_elsewhere(self.path)
             self._lock = FileLock(self.path / "lock")
-            self._lock.acquire(timeout=MOMENT if shard or shards_at_work(self.path / SHARDS) else 0)
+            waits = shard or shards_at_work(self.path / SHARDS) or not self.is_held()  # what was killed still lets go
+            self._lock.acquire(timeout=MOMENT if waits else 0)
             if shard is not None:
                 self._enter(shard)
             elif shards_at_work(self.path / SHARDS):
