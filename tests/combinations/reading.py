@@ -466,9 +466,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         ended = command(*words, language=language)
         verb = str(words[0])
         if BROKEN_DOWN.search(ended.err + ended.out) or ended.code:
-            self.check(
-                f"{verb}: succeeds", " ".join(map(str, words[2:])), 0, f"{ended.code}: {ended.err.strip()[-500:]}"
-            )
+            said = f"{ended.code}: {ended.err.strip()[-500:]}"
+            self.check(f"{verb}: succeeds", " ".join(map(str, words[2:])), 0, said)
             return None
         return ended
 
@@ -493,7 +492,6 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             notes = [note for note in Run(self.run).results.notes if "".join(str.split(note)) in words]
             self.check(f"{verb}: notes are in Chinese", "", [], notes)
             self.check(f"{verb}: both languages have the same cells", "", {}, differing(*cells))
-        return None
 
     def read_status(self, said: Mapping[str, Any]) -> None:
         want = self.want
