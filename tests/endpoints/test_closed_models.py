@@ -81,8 +81,14 @@ def test_a_row_of_the_users_own_says_what_is_newer_and_nothing_else(own: Path) -
         ("judges: [{seen: 2027-01-01}]", "model is missing"),
         ("judges: [{model: a/b}]", "a/b: seen is missing"),
         ("judges: [{model: a/b, seen: 2027-01-01, price: [cheap, 1]}]", "a price is a number"),
-        ("judges: [{model: a/b, seen: 2027-01-01, price: 3}]", "a price is a number"),
+        ("judges: [{model: a/b, seen: 2027-01-01, price: 3}]", "price: it cannot be 3"),
         ("judges: [3]", "model is missing"),
+        ("judges: 3", "it takes a list of rows"),
+        ("judges: [{model: 3, seen: 2027-01-01}]", "model: it cannot be 3"),
+        ("judges: [{model: a/b, seen: 2027-01-01, temperature: sometimes}]", "it cannot be 'sometimes'"),
+        ("judges: [{model: a/b, seen: 2027-01-01, room: true}]", "room: it cannot be True"),
+        ("judges: [{model: a/b, seen: 2027-01-01, usual: low}]", "usual: it cannot be 'low'"),
+        ("editors: [{model: a/b, seen: 2027-01-01, seed: perhaps}]", "seed: it cannot be 'perhaps'"),
         ("editors: [{model: a/b, seen: 2027-01-01, usd: {'': -1}}]", "a price is a number"),
         ("editors: [{model: bfl/flux-2-pro, seen: 2027-01-01, shape: round}]", "shape: it is none of"),
     ],
@@ -108,6 +114,13 @@ def test_how_old_it_is_is_told(age: int, level: str) -> None:
     seen = (date.today() - timedelta(age)).isoformat()
     [told] = sale_findings({"seen": seen}, "judge x")
     assert (told.level, f"{age} day" in told.text, seen in told.text) == (level, True, True)
+
+
+def test_a_day_that_is_still_to_come_is_no_age() -> None:
+    seen = (date.today() + timedelta(3)).isoformat()
+    [told] = sale_findings({"seen": seen}, "judge x")
+    assert told.level == "warning"
+    assert "still to come" in told.text
 
 
 def test_what_is_not_known_is_said_with_what_it_is_for() -> None:

@@ -86,8 +86,8 @@ def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
     assert "…" not in text
     nowhere = tuple(replace(way, memory="too little") for way in made.combinations)
     text = shown(replace(made, combinations=nowhere, best=None))
-    assert (text.count("<- yours, too little"), text.count("memory too little")) == (1, 12)
-    assert "Its schedule: memory too little.\nNo schedule is known to fit into memory" in text
+    assert (text.count("<- yours, too little"), text.count("memory too little")) == (1, 11)
+    assert "But that does not fit into memory.\nNo schedule is known to fit into memory" in text
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
 

@@ -20,11 +20,20 @@ FILE = Path(__file__).with_name("closed.yaml")
 SOON = 60
 """Days before its end from which a model is warned about."""
 _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-_COMMON = frozenset({"model", "price", "ends", "source", "seen", "note"})
-FIELDS: Mapping[Kind, frozenset[str]] = {
-    "judges": _COMMON | {"limited_by", "temperature", "usual", "off", "on", "fewest", "room"},
-    "editors": (_COMMON - {"price"}) | {"usd", "most", "tokens", "seed", "pictures", "shape", "resolutions"},
+_COMMON: Mapping[str, Any] = {"model": str, "ends": str, "source": str, "seen": str, "note": str}
+FIELDS: Mapping[Kind, Mapping[str, Any]] = {
+    "judges": {
+        **_COMMON,
+        **{"price": list, "limited_by": str, "temperature": ("taken", "without thinking", "not taken")},
+        **{"usual": dict, "off": (dict, None), "on": dict, "fewest": int, "room": int},
+    },
+    "editors": {
+        **_COMMON,
+        **{"usd": dict, "most": (int, float), "tokens": list},
+        **{"seed": bool, "pictures": int, "shape": str, "resolutions": list},
+    },
 }
+"""What a row may say: the type of each field, or what it is one of."""
 
 
 def own_file() -> Path:
@@ -69,7 +78,10 @@ def _read(file: Path, changed: int) -> Mapping[str, tuple[Mapping[str, Any], ...
     unknown = [*(document if isinstance(document, dict) else {"": None})]
     if stray := [name for name in unknown if name not in ("families", *FIELDS)]:
         raise ConfigurationError(Text("{}: {!r}: it has rows under {: and }", file, stray[0], list(FIELDS)))
-    return {kind: tuple(_checked(file, kind, row) for row in document.get(kind) or ()) for kind in FIELDS}
+    rows = {kind: document.get(kind) or [] for kind in FIELDS}
+    if wrong := next((kind for kind, of in rows.items() if not isinstance(of, list)), ""):
+        raise ConfigurationError(Text("{}: {}: it takes a list of rows", file, wrong))
+    return {kind: tuple(_checked(file, kind, row) for row in of) for kind, of in rows.items()}
 
 
 def _checked(file: Path, kind: Kind, row: Any) -> Mapping[str, Any]:
@@ -85,6 +97,11 @@ def _checked(file: Path, kind: Kind, row: Any) -> Mapping[str, Any]:
             raise ConfigurationError(words) from error
     if unknown := sorted(said.keys() - FIELDS[kind]):
         raise ConfigurationError(Text("{}: {}: {}: a row has {}", file, name, unknown[0], sorted(FIELDS[kind])))
+    for field, value in said.items():
+        allowed = FIELDS[kind][field]
+        choices = allowed if isinstance(allowed, tuple) else (allowed,)
+        if not any(value is of or value == of or (isinstance(of, type) and type(value) is of) for of in choices):
+            raise ConfigurationError(Text("{}: {}: {}: it cannot be {!r}", file, name, field, value))
     if missing := next((field for field in ("model", "seen") if not said.get(field)), ""):
         raise ConfigurationError(Text("{}: {}: {} is missing", file, name or kind, missing))
     said.setdefault("source", str(file))

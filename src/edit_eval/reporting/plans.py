@@ -51,8 +51,10 @@ def time_lines(plan: Plan) -> Iterator[Text]:
     yours = plan.combinations[plan.chosen]
     what = Text("{} on {}", counted(plan.samples, "sample"), counted(plan.devices, "device"))
     yield Text("About {} for {}.", duration(yours.prediction.makespan), what)
-    if yours.memory != "enough":
-        yield Text("Its schedule: {}.", _MEMORY[yours.memory])
+    if yours.memory == "unknown":
+        yield Text("Whether that fits into memory is not known.")
+    elif yours.memory != "enough":
+        yield Text("But that does not fit into memory.")
     best = None if plan.best is None else plan.combinations[plan.best]
     if best is None:
         yield Text("No schedule is known to fit into memory; --all shows them.")

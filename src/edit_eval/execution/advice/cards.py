@@ -89,6 +89,10 @@ def sale_findings(card: Mapping[str, str], who: str) -> Iterator[Finding]:
     if needed := card.get("unpriced"):
         yield Finding("models", "note", Text("{}: its price is not known; max_cost needs {}", who, needed))
     age = -(days_left(card["seen"]) or 0)
+    if age < 0:
+        words = Text("{}: {} is the day on which its facts were looked up, and is still to come", who, card["seen"])
+        yield Finding("models", "warning", words, Text("correct its row in {}, or this machine's clock", own_file()))
+        return
     old = Text(
         "{1}: its price, end and abilities were looked up on {2}, {0} day ago",
         *(age, who, card["seen"]),
