@@ -1,4 +1,4 @@
-"""The page of the door says what the contracts say, of every kind and every attribute that the code asks a class for."""
+"""The page of the door says what the contracts say, of every kind and all that the code asks a class for."""
 
 from __future__ import annotations
 
