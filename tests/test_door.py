@@ -17,7 +17,16 @@ ASKED_OF = {
     *("benchmark", "protocol", "judge.protocol", "self._model"),
 }
 """What a class, or a component, is called where the code asks it for something that it need not have."""
-NOT_FOR_STRANGERS = {"refuse_unknown", "requires", "unlinted", "is_official", "unlike_theirs", "by_name"}
+NOT_FOR_STRANGERS = {
+    "refuse_unknown",
+    "requires",
+    "unlinted",
+    "is_official",
+    "unlike_theirs",
+    "by_name",
+    "__name__",
+    "Parameters",
+}
 """Asked of our own classes alone."""
 
 
