@@ -124,8 +124,8 @@ class JudgeExtras(Protocol):
     probabilities: bool = False
     """True if it can tell the probability of each of a request's `labels` (the form `probabilities`): in `values`, for
     each label, the probability that the whole answer is this label, over the full vocabulary. Their sum, the mass,
-    tells whether the judge answers in form at all. If only their ratios are known (a server that divides by the sum), the
-    reply is `normalised`. A label of unknown probability is left out of `values`. Other classes are not asked such
+    tells whether the judge answers in form at all. If only their ratios are known (a server that divides by the sum),
+    the reply is `normalised`. A label of unknown probability is left out of `values`. Other classes are not asked such
     questions: that is refused at the start."""
     replays: bool = False
     """True if its replies were given elsewhere: they are found by address (sample, edit model, the other one of two,
