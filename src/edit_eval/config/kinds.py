@@ -79,32 +79,14 @@ KINDS: dict[Kind, ComponentKind] = {
         ("protocols.contract:ProtocolExtras",),
     ),
     "analysis": ComponentKind(
-        Text("an analysis"),
-        "analyses",
-        "edit-eval NAME RUN",
-        "reporting.analyses:Analysis",
-        ("compute", "sheet"),
+        Text("an analysis"), "analyses", "edit-eval NAME RUN", "reporting.analyses:Analysis", ("compute", "sheet")
     ),
     "section": ComponentKind(
-        Text("a section of reports"),
-        "sections",
-        "edit-eval report",
-        "reporting.analyses:ReportSection",
-        ("wanted",),
+        Text("a section of reports"), "sections", "edit-eval report", "reporting.analyses:ReportSection", ("wanted",)
     ),
-    "verb": ComponentKind(
-        Text("a command"),
-        "commands",
-        "edit-eval NAME",
-        "verbs.contract:Verb",
-        ("call",),
-    ),
+    "verb": ComponentKind(Text("a command"), "commands", "edit-eval NAME", "verbs.contract:Verb", ("call",)),
     "option": ComponentKind(
-        Text("an option"),
-        "options",
-        "edit-eval COMMAND --...",
-        "verbs.contract:VerbOption",
-        ("before", "reasons"),
+        Text("an option"), "options", "edit-eval COMMAND --...", "verbs.contract:VerbOption", ("before", "reasons")
     ),
     "driver": ComponentKind(
         Text("a driver"),
@@ -114,11 +96,7 @@ KINDS: dict[Kind, ComponentKind] = {
         ("of", "machine", "start", "submit", "poll", "kill", "close"),
     ),
     "tracker": ComponentKind(
-        Text("a tracker"),
-        "trackers",
-        "trackers: [NAME]",
-        "trackers.contract:Tracker",
-        ("begin", "log", "keep", "end"),
+        Text("a tracker"), "trackers", "trackers: [NAME]", "trackers.contract:Tracker", ("begin", "log", "keep", "end")
     ),
     "control": ComponentKind(
         Text("a control"),
@@ -128,18 +106,10 @@ KINDS: dict[Kind, ComponentKind] = {
         ("picture",),
     ),
     "examiner": ComponentKind(
-        Text("an examiner"),
-        "examiners",
-        "edit-eval run",
-        "store.examined:Examiner",
-        ("take", "known", "read", "words"),
+        Text("an examiner"), "examiners", "edit-eval run", "store.examined:Examiner", ("take", "known", "read", "words")
     ),
     "columns": ComponentKind(
-        Text("a key that adds columns"),
-        "columns",
-        "NAME: ...",
-        "config.schema:ColumnsSection",
-        ("columns",),
+        Text("a key that adds columns"), "columns", "NAME: ...", "config.schema:ColumnsSection", ("columns",)
     ),
     "subject": ComponentKind(
         Text("a kind of subject"),
