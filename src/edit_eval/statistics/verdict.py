@@ -72,13 +72,16 @@ class Contest(msgspec.Struct, frozen=True):
     """The first one against another, by one judge. Differences are in points, above 0 where the first is better."""
 
     other: str
+    """The other one."""
     kind: Literal["better", "fails_more", "trade", "equal", "ahead", "level", "behind", "not_comparable"]
     """`ahead`: leads, and is not shown to be better; `level`: the difference is 0; `behind`: the other one leads."""
     difference: float | None
     ci95: tuple[float, float] | None
     no_ci95: str | None
+    """Why there is no interval."""
     p: float | None
     p_adjusted: float | None
+    """Corrected (Holm) for the `tests` of the verdict."""
     margin: float | None = None
     """That they are `equal` within."""
     scores_better: bool = False
@@ -91,18 +94,23 @@ class Contest(msgspec.Struct, frozen=True):
     fails_more: str = ""
     """Who is shown to fail more; empty if nobody is."""
     images: int = 0
+    """Source images that both have."""
     wins: int = 0
+    """Source images on which the first is better."""
     losses: int = 0
-    """Source images on which the first is better, or worse."""
+    """Those on which it is worse."""
     sign_p: float | None = None
     """Of these alone; corrected like `p_adjusted`."""
     tipping_share: float | None = None
+    """Share of unseen images, each a total loss, that would undo the difference."""
     ruled_out_share: float | None = None
+    """A kind of image with a larger share would be among so many in 95 of 100 evaluations."""
     more: More = More("unknown", because="no_scores")
-    """Of these, how many would show this lead."""
+    """How many more images would show this lead."""
     exact: bool = False
     """True if the exact test of signs decides."""
     identical: bool = False
+    """True if all their scores are the same."""
 
     @property
     def shown_alone(self) -> bool:
@@ -129,9 +137,12 @@ class Placing(msgspec.Struct, frozen=True):
 
     name: str
     mean: float | None
+    """In points; a strength, if the judge compares."""
     ci95: tuple[float | None, float | None] | None
     rank: int | None
+    """Those that no test separates share one."""
     scored: int
+    """Judgements with a score, of `total`."""
     total: int
     beaten: bool = False
     """True if another one is shown to be better, whatever ranks they share."""
@@ -146,12 +157,13 @@ class Fights(msgspec.Struct, frozen=True):
     """With an outcome."""
     ties: int
     contradictions: int
+    """Battles whose two answers, in the two orders, contradict each other."""
     chose_first: int
     """Contradictions in which the edit shown first was taken."""
     won: int = 0
     lost: int = 0
     of: int = 0
-    """Battles of the first one."""
+    """Battles of the first one, of which it `won` and `lost` so many."""
 
 
 class Unplaced(msgspec.Struct, frozen=True):
@@ -171,18 +183,20 @@ class Opinion(msgspec.Struct, frozen=True):
 
     judge: str
     kind: Kind
+    """The result by this judge, in the words of the verdict."""
     first: str
     """Empty if there is none."""
     scale: Scale
     contests: tuple[Contest, ...]
     """The first one against each other, in the order of their ranks."""
     standings: tuple[Placing, ...]
-    """In the order of paired differences (`comparison.order`); those that are not comparable last."""
+    """In the order of paired differences; those that are not comparable last."""
     unplaced: tuple[Unplaced, ...] = ()
     dots: tuple[Dot, ...] = ()
-    """The first against the next, the largest difference first; empty for a judge that compares."""
+    """The difference of each sample between the first and the next, the largest first, at most 500; empty for a judge
+    that compares."""
     sees: Sees | None = None
-    """None if the judge has no controls."""
+    """Whether it puts [controls](#controls) last; None if it has none."""
     examined: str | None = None
     """How its examination ended: `passed`, `failed`, ..., `not_audited`, `other_language` if it was examined for
     another one only; None for what nobody can examine."""
@@ -261,6 +275,7 @@ class Advice(msgspec.Struct, frozen=True):
         "nothing",
     ]
     count: int = 0
+    """How many of what it is about."""
     names: tuple[str, ...] = ()
     """Judges, statuses or samples that it is about."""
 
@@ -269,7 +284,9 @@ class Replacement(msgspec.Struct, frozen=True):
     """The answer of a gate: whether every other column may replace the first."""
 
     passed: bool
+    """True if none is `failing`."""
     margin: float | None
+    """In points."""
     first: str
     others: tuple[str, ...]
     failing: tuple[str, ...] = ()
@@ -280,18 +297,21 @@ class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a run, a comparison or a gate, with all its judges."""
 
     kind: Kind
+    """The result by all judges together."""
     first: str
     """The one that is better, ahead, or alone; empty if there is none."""
     names: tuple[str, ...]
     """All that are compared."""
     opinions: tuple[Opinion, ...]
-    """By judge; those that have no say among them (`Opinion.counts`)."""
+    """By judge, those without a say among them: judges that do not see edits, repeat another, or gave no score."""
     next: tuple[Advice, ...]
     """What to do, the most useful first; never empty."""
     tests: int
     """What p-values are corrected for (Holm)."""
     same_pictures: tuple[SamePictures, ...] = ()
+    """Pairs of edit models that made the same pixels for more than half of their edits."""
     gate: Replacement | None = None
+    """With a margin."""
 
     @property
     def counted(self) -> tuple[Opinion, ...]:
