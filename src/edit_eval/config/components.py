@@ -45,6 +45,8 @@ Kind = Literal[
     "examiner",
     "columns",
     "subject",
+    "follower",
+    "partition",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {
@@ -72,6 +74,8 @@ WORDS: dict[Kind, str] = {
     "examiner": Text("an examiner"),
     "columns": Text("a key that adds columns"),
     "subject": Text("a kind of subject"),
+    "follower": Text("a follower of runs"),
+    "partition": Text("a partition of a run"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -88,6 +92,8 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "examiner": ("take", "known", "read", "words"),
     "columns": ("columns",),
     "subject": ("unfold", "pictures", "names", "company"),
+    "follower": ("of", "started", "finish"),
+    "partition": ("read", "divide", "take_turn"),
 }
 
 

@@ -32,6 +32,8 @@ _WHERE: dict[Kind, str] = {
     "examiner": "edit-eval run",
     "columns": "NAME: ...",
     "subject": "edit-eval run",
+    "follower": "edit-eval run",
+    "partition": "edit-eval run --shard",
 }
 """Where each kind is named."""
 PRESET_FACTS = {
