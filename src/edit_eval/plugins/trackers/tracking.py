@@ -56,7 +56,7 @@ def refuse_what_is_missing(names: Iterable[str]) -> None:
 
 
 class Trackers(Follower):
-    """The trackers of one start. Watches as a spectator does: `tick` passes on their messages."""
+    """Tells trackers of a run, each in a process of its own. `tick` passes on their messages."""
 
     order: Mapping[str, Any] = {}
     """Further fields of their processes' orders; tests use them to hurry."""
