@@ -17,7 +17,7 @@ from edit_eval.text import Text
 
 
 class Follower(Spectator):
-    """The contract of what is told of the starts of a run, beside what the run shows; ours tells trackers."""
+    """Is told of every start of a run, and of its end with the report; ours tells trackers."""
 
     @classmethod
     def of(cls, configuration: Configuration) -> Follower | None:
@@ -68,7 +68,7 @@ class Followers:
 
 
 class Partition(ABC):
-    """The contract of how several engines share one run, each with a part of its samples, a `Shard`."""
+    """Says how several engines share one run, each with a part of its samples, a `Shard`."""
 
     @abstractmethod
     def read(self, text: str, environment: Mapping[str, str], run: Path | None = None) -> Shard:
