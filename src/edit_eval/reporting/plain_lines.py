@@ -1,10 +1,13 @@
-"""A run in plain lines on stderr: its notes, how far it is, and how it ended. What is shown where no display is."""
+"""A run in plain lines on stderr: its notes, how far it is, and how it ended. What is shown where no display is.
+
+`live.json` has then counts alone, as trackers and `status` read it.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TextIO
 
@@ -12,7 +15,7 @@ from edit_eval.execution.contract import Meter
 from edit_eval.execution.spectator import Spectator
 from edit_eval.records import Edit, Judgement
 from edit_eval.reporting.language import said
-from edit_eval.reporting.live import Snapshot, count_work, counts, ending
+from edit_eval.reporting.live import Snapshot, count_work, counts, ending, write_live
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -31,6 +34,7 @@ class PlainLines(Spectator):
     def __init__(self, stream: TextIO | None = None, *, silent: bool = False) -> None:
         self._stream, self._silent = stream, silent
         self._table: JudgementTable | None = None
+        self._directory: RunDirectory | None = None
         self._began = self._said_at = 0.0
         self._news = False
 
@@ -48,7 +52,7 @@ class PlainLines(Spectator):
         directory: RunDirectory,
     ) -> None:
         """Takes the table, which the caller keeps up to date."""
-        self._table = table
+        self._table, self._directory = table, directory
         self._began = self._said_at = time.monotonic()
 
     def edit(self, edit: Edit) -> None:
@@ -61,21 +65,23 @@ class PlainLines(Spectator):
 
     def tick(self, now: float) -> None:
         """Says how far the run is, if that is due."""
-        if self._news and not self._silent and time.monotonic() - self._said_at >= EVERY:
-            self._write(Text("progress: {:, }", counts(self._snapshot())))
-            self._said_at, self._news = time.monotonic(), False
+        if self._news and time.monotonic() - self._said_at >= EVERY:
+            self._tell(lambda snapshot: Text("progress: {:, }", counts(snapshot)), ended=False)
 
     def end(self) -> None:
         """Says how the run ended."""
-        if self._table is not None and not self._silent:
-            self._write(Text("end: {}", ending(self._snapshot())))
-        self._table = None
+        self._tell(lambda snapshot: Text("end: {}", ending(snapshot)), ended=True)
+        self._table = self._directory = None
 
-    def _snapshot(self) -> Snapshot:
-        assert self._table is not None
+    def _tell(self, words: Callable[[Snapshot], str], *, ended: bool) -> None:
+        if self._table is None or self._directory is None:
+            return
         edits, judgements, controls = count_work(self._table)
-        seconds = time.monotonic() - self._began
-        return Snapshot(edits=edits, judgements=judgements, controls=controls, seconds=seconds)
+        self._said_at, self._news = time.monotonic(), False
+        snapshot = Snapshot(edits=edits, judgements=judgements, controls=controls, seconds=self._said_at - self._began)
+        write_live(self._directory, snapshot, ended=ended)
+        if not self._silent:
+            self._write(words(snapshot))
 
     def _write(self, words: str) -> None:
         stream = sys.stderr if self._stream is None else self._stream
