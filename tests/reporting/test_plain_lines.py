@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from edit_eval.config import components
 from edit_eval.config.loading import load_configuration
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.progress.state import Tally
@@ -60,7 +59,6 @@ def test_without_a_display_or_with_one_that_fails_there_are_lines(
 
     monkeypatch.setattr(displays, "named", fail)
     monkeypatch.setattr(displays, "locate", lambda *named: "a:B" if installed else None)
-    assert components.METHODS["display"] == ()
     loaded = load_configuration(configuration(tmp_path))
     assert isinstance(displays.watch_run(loaded), PlainLines)
     told = "note: the progress display has failed (RuntimeError: no terminal); the run goes on\n"
