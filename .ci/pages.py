@@ -132,18 +132,18 @@ MARK = re.compile(r"^\{\{(.+)\}\}$", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+)$")
 
 
-def find_class(path: str) -> type[Any]:
-    """Returns a class of `module:Class` below `edit_eval`, or a registered one of `kind.name`; of an analysis its
-    document."""
-    module, colon, name = path.partition(":")
-    if colon:
-        found: type[Any] = getattr(importlib.import_module(f"edit_eval.{module}"), name)
-        return found
-    kind, _, name = path.partition(".")
-    named: Any = components.named(typing.cast(Kind, kind), name)
-    if kind == "analysis":  # its document
-        return typing.cast(type[Any], find_inner(named.__orig_bases__[0]))
-    return typing.cast(type[Any], named)
+def find_class(name: str) -> type[Any]:
+    """Returns the one class of this name below `edit_eval` (`records:Edit`: in such a file), or a registered one of
+    `kind.name`; of an analysis its document."""
+    kind, dot, registered = name.partition(".")
+    if dot:
+        named: Any = components.named(typing.cast(Kind, kind), registered)
+        return typing.cast(type[Any], find_inner(named.__orig_bases__[0]) if kind == "analysis" else named)
+    stem, _, name = name.rpartition(":")
+    starts = re.compile(rf"^class {name}\b", re.MULTILINE)
+    (file,) = (path for path in SOURCE.rglob(f"{stem or '*'}.py") if starts.search(path.read_text(encoding="utf-8")))
+    module = ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts)
+    return typing.cast(type[Any], getattr(importlib.import_module(module), name))
 
 
 def has_fields(cls: object) -> bool:
@@ -221,7 +221,7 @@ class FieldPage:
                 heading = found[2]
             elif mark := MARK.match(line):
                 for path in mark[1].split():
-                    if path[0] != "-" and (":" in path or path.startswith("analysis.")):
+                    if path[0] not in "-+" and mark[1].split()[0] not in ("top", "types"):
                         self.sections[find_class(path)] = heading
 
     def make(self) -> str:

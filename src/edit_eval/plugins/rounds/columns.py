@@ -23,17 +23,15 @@ class RoundsSection(ColumnsSection):
     """An edit, its critique, and a new edit that is told the critique."""
 
     critic: str
-    """The judge whose words the edit model gets. It counts in no number; there must be another judge to report."""
+    """The judge that writes the critiques."""
     max: Annotated[int, Field(ge=2, le=100)] = 3
-    """Edits of a sample, the first included; 2 to 100. Each is a column of its own, `MODEL@2`."""
+    """Edits per sample, the first included."""
     source: Annotated[Literal["source", "last"], Field(alias="from")] = "source"
-    """What each edit is made from: the sample's `source`, or the `last` edit."""
+    """What each edit starts from: the sample's source, or the previous edit."""
     stop: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """The critic's headline score that is good enough: an edit with this score or a better one is kept in all later
-    rounds."""
+    """The critic's headline score that is good enough: the edit is then kept in all later rounds."""
     template: Annotated[str, Field(validate_default=True)] = ""
-    """Instruction of later rounds, with `{critique}` and optionally `{instruction}`, the sample's own; without it, ours
-    in the run's language."""
+    """Instruction of later rounds, with `{critique}` and optionally `{instruction}`, the sample's own."""
 
     @field_validator("critic")
     @classmethod
