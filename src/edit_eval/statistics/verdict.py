@@ -72,13 +72,11 @@ class Contest(msgspec.Struct, frozen=True):
     """The first one against another, by one judge. Differences are in points, above 0 where the first is better."""
 
     other: str
-    """The other one."""
     kind: Literal["better", "fails_more", "trade", "equal", "ahead", "level", "behind", "not_comparable"]
     """`ahead`: leads, and is not shown to be better; `level`: the difference is 0; `behind`: the other one leads."""
     difference: float | None
     ci95: tuple[float, float] | None
     no_ci95: str | None
-    """Why there is no interval."""
     p: float | None
     p_adjusted: float | None
     """Corrected (Holm) for the `tests` of the verdict."""
@@ -94,11 +92,9 @@ class Contest(msgspec.Struct, frozen=True):
     fails_more: str = ""
     """Who is shown to fail more; empty if nobody is."""
     images: int = 0
-    """Source images that both have."""
     wins: int = 0
-    """Source images on which the first is better."""
     losses: int = 0
-    """Those on which it is worse."""
+    """Source images on which the first is better, or worse."""
     sign_p: float | None = None
     """Of these alone; corrected like `p_adjusted`."""
     tipping_share: float | None = None
@@ -110,7 +106,6 @@ class Contest(msgspec.Struct, frozen=True):
     exact: bool = False
     """True if the exact test of signs decides."""
     identical: bool = False
-    """True if all their scores are the same."""
 
     @property
     def shown_alone(self) -> bool:
@@ -140,7 +135,6 @@ class Placing(msgspec.Struct, frozen=True):
     """In points; a strength, if the judge compares."""
     ci95: tuple[float | None, float | None] | None
     rank: int | None
-    """Those that no test separates share one."""
     scored: int
     """Judgements with a score, of `total`."""
     total: int
@@ -163,7 +157,7 @@ class Fights(msgspec.Struct, frozen=True):
     won: int = 0
     lost: int = 0
     of: int = 0
-    """Battles of the first one, of which it `won` and `lost` so many."""
+    """Battles of the first one."""
 
 
 class Unplaced(msgspec.Struct, frozen=True):
@@ -183,7 +177,6 @@ class Opinion(msgspec.Struct, frozen=True):
 
     judge: str
     kind: Kind
-    """The result by this judge, in the words of the verdict."""
     first: str
     """Empty if there is none."""
     scale: Scale
@@ -275,7 +268,6 @@ class Advice(msgspec.Struct, frozen=True):
         "nothing",
     ]
     count: int = 0
-    """How many of what it is about."""
     names: tuple[str, ...] = ()
     """Judges, statuses or samples that it is about."""
 
@@ -284,9 +276,7 @@ class Replacement(msgspec.Struct, frozen=True):
     """The answer of a gate: whether every other column may replace the first."""
 
     passed: bool
-    """True if none is `failing`."""
     margin: float | None
-    """In points."""
     first: str
     others: tuple[str, ...]
     failing: tuple[str, ...] = ()
@@ -311,7 +301,6 @@ class Verdict(msgspec.Struct, frozen=True):
     same_pictures: tuple[SamePictures, ...] = ()
     """Pairs of edit models that made the same pixels for more than half of their edits."""
     gate: Replacement | None = None
-    """With a margin."""
 
     @property
     def counted(self) -> tuple[Opinion, ...]:
