@@ -130,7 +130,7 @@ def test_an_evaluation_needs_no_plugin(whole: Path, tmp_path: Path) -> None:
 
 ONE_BY_ONE = """
 import json, os, runpy, sys
-import edit_eval.cli, edit_eval.run, edit_eval.verbs.drawing, edit_eval.preparation, scipy.special
+import edit_eval.cli, edit_eval.run, edit_eval.verbs.drawing, edit_eval.plugins.preparation.requests, scipy.special
 for line in sys.stdin:
     if child := os.fork():
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

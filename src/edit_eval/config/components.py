@@ -45,6 +45,7 @@ Kind = Literal[
     "examiner",
     "columns",
     "subject",
+    "check",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {
@@ -72,6 +73,7 @@ WORDS: dict[Kind, str] = {
     "examiner": Text("an examiner"),
     "columns": Text("a key that adds columns"),
     "subject": Text("a kind of subject"),
+    "check": Text("a check"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -88,6 +90,7 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "examiner": ("take", "known", "read", "words"),
     "columns": ("columns",),
     "subject": ("unfold", "pictures", "names", "company"),
+    "check": ("find", "refusals", "choose"),
 }
 
 
