@@ -222,13 +222,18 @@ def codes() -> dict[str, frozenset[int]]:
     much as one for each plug-in would.
     """
     code_by_plugin = dict[str, frozenset[int]]()
+
+    def crowd(code: frozenset[int]) -> tuple[int, list[int]]:
+        """How many are deleted from these copies already: codes that have little in common leave room for more."""
+        return sum(len(code & other) for other in code_by_plugin.values()), sorted(code)
+
     for plugin in sorted(PLUGINS, key=lambda plugin: -len(without(plugin))):
         needed = {other for other in code_by_plugin if plugin in without(other)}
         smallest = 2 if len(without(plugin)) > 1 else 3
         code_by_plugin[plugin] = next(
             code
             for size in range(smallest, COPIES)
-            for code in map(frozenset, itertools.combinations(range(COPIES), size))
+            for code in sorted(map(frozenset, itertools.combinations(range(COPIES), size)), key=crowd)
             if all(code_by_plugin[other] <= code for other in needed)
             and not any(code <= of or of <= code for other, of in code_by_plugin.items() if other not in needed)
         )
