@@ -23,6 +23,7 @@ from edit_eval.execution.contract import Machine
 from edit_eval.execution.findings import Finding
 from edit_eval.experiment import Experiment
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
+from edit_eval.records import model_title
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
@@ -91,7 +92,7 @@ def _ended_sales(context: CheckContext) -> Iterator[Finding]:
     for key, section in configuration.models.items():
         if context.laid_out is None or any(model.key == key for model in context.laid_out):
             with contextlib.suppress(ConfigurationError):  # parameters that loading refuses
-                yield from sale_findings(card_of(section, configuration.folder), section.name)
+                yield from sale_findings(card_of(section, configuration.folder), model_title(key))
 
 
 def choose(configuration: Configuration, models: Sequence[Model], machine: Machine) -> Choices:

@@ -360,8 +360,8 @@ def margin_sizes(scales: Mapping[str, Scale], images: int, margin: float) -> lis
     """Returns the sizes for each judge, by its scale. Raises `ConfigurationError` for a margin not above 0."""
     sizes = []
     for judge, scale in scales.items():
-        wide = scale.span or 10.0
+        fewest, wide = fewest_images(margin, scale), scale.span or 10.0
         of = {share * wide: images_to_show(margin, scale, share * wide) for share in (0.05, 0.1, 0.2)}
         enough = {deviation: count for deviation, count in of.items() if count is not None}
-        sizes.append(MarginSize(judge, images, fewest_images(margin, scale), enough))
+        sizes.append(MarginSize(judge, images, fewest, enough))
     return sizes
