@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edit_eval.config.components import Kind, import_class, named, names
+from edit_eval.config.components import import_class, named, names
+from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.endpoints.closed_models import SOON, days_left, own_file
 from edit_eval.errors import ConfigurationError, Stopped
@@ -50,7 +51,7 @@ class CheckContext:
 
 
 class Check:
-    """The contract of `check.NAME`: what a package looks at before a run, without loading or downloading anything."""
+    """What a package looks at before a run, without loading or downloading anything."""
 
     def find(self, context: CheckContext) -> Iterable[Finding]:
         """Yields all that is worth knowing, for `doctor`."""

@@ -19,8 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import Kind
 from edit_eval.config.families import shared_families
+from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.checks import (
