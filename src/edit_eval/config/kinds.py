@@ -26,6 +26,7 @@ Kind = Literal[
     "columns",
     "subject",
     "check",
+    "display",
 ]
 
 
@@ -121,5 +122,8 @@ KINDS: dict[Kind, ComponentKind] = {
     ),
     "check": ComponentKind(
         Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "choose")
+    ),
+    "display": ComponentKind(
+        Text("a display"), "displays", "edit-eval run, report", "reporting.displays:LiveDisplay", ()
     ),
 }
