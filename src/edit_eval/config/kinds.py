@@ -26,6 +26,8 @@ Kind = Literal[
     "columns",
     "subject",
     "check",
+    "follower",
+    "partition",
     "display",
 ]
 
@@ -122,6 +124,20 @@ KINDS: dict[Kind, ComponentKind] = {
     ),
     "check": ComponentKind(
         Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "choose")
+    ),
+    "follower": ComponentKind(
+        Text("a follower of runs"),
+        "followers",
+        "edit-eval run",
+        "execution.doors:Follower",
+        ("of", "started", "finish"),
+    ),
+    "partition": ComponentKind(
+        Text("a partition of a run"),
+        "partitions",
+        "edit-eval run --shard",
+        "execution.doors:Partition",
+        ("read", "divide", "take_turn"),
     ),
     "display": ComponentKind(
         Text("a display"), "displays", "edit-eval run, report", "reporting.displays:LiveDisplay", ()
