@@ -98,9 +98,7 @@ class Contest(msgspec.Struct, frozen=True):
     sign_p: float | None = None
     """Of these alone; corrected like `p_adjusted`."""
     tipping_share: float | None = None
-    """Share of unseen images, each a total loss, that would undo the difference."""
     ruled_out_share: float | None = None
-    """A kind of image with a larger share would be among so many in 95 of 100 evaluations."""
     more: More = More("unknown", because="no_scores")
     """How many more images would show this lead."""
     exact: bool = False
@@ -132,11 +130,9 @@ class Placing(msgspec.Struct, frozen=True):
 
     name: str
     mean: float | None
-    """In points; a strength, if the judge compares."""
     ci95: tuple[float | None, float | None] | None
     rank: int | None
     scored: int
-    """Judgements with a score, of `total`."""
     total: int
     beaten: bool = False
     """True if another one is shown to be better, whatever ranks they share."""
