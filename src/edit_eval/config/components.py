@@ -45,12 +45,14 @@ Kind = Literal[
     "examiner",
     "columns",
     "subject",
+    "weights",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {
     "analysis": "analyses",
     "verb": "commands",
     "columns": "columns",
+    "weights": "weights",
 }
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
@@ -72,6 +74,7 @@ WORDS: dict[Kind, str] = {
     "examiner": Text("an examiner"),
     "columns": Text("a key that adds columns"),
     "subject": Text("a kind of subject"),
+    "weights": Text("a table of weights"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -88,6 +91,7 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "examiner": ("take", "known", "read", "words"),
     "columns": ("columns",),
     "subject": ("unfold", "pictures", "names", "company"),
+    "weights": ("releases", "classes", "lineage"),
 }
 
 

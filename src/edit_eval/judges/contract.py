@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
@@ -146,3 +147,16 @@ class Judge(Protocol):
         A judge that knows how an answer ended, or that gives numbers, returns a `Reply` (`edit_eval.records`): an
         answer cut off by a limit on its length is never a score, however it looks.
         """
+
+
+def seed_of(request: JudgeRequest) -> int:
+    """Returns a 31 bit seed for the answer to a request, from its own seed and everything shown to the judge.
+
+    Equal requests have equal seeds. A run asks about every sample with the same seed; with that alone all samples would
+    be answered by the same draws: their scores would err together, and no mean would even that out.
+    """
+    from edit_eval.pictures import pixel_digest
+
+    digests = [pixel_digest(picture) for picture in request.pictures.values()]
+    seeded_by = repr((request.seed, request.system, request.user, digests))
+    return int(hashlib.sha256(seeded_by.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) >> 1

@@ -32,6 +32,7 @@ _WHERE: dict[Kind, str] = {
     "examiner": "edit-eval run",
     "columns": "NAME: ...",
     "subject": "edit-eval run",
+    "weights": "edit-eval plan",
 }
 """Where each kind is named."""
 PRESET_FACTS = {
