@@ -29,6 +29,7 @@ from msgspec import structs
 from audit_power import AT_90, GOOD, Simulated, trial
 from edit_eval.plugins.agreement.bridge import beyond, held_out_models, predicted_mean
 from edit_eval.plugins.agreement.calibration import Pairs
+from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors
 from edit_eval.plugins.audit.findings import findings_of
 from edit_eval.plugins.audit.measure import Anchor, Measure, share
@@ -42,7 +43,6 @@ from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.battles import battles_by_judge
 from edit_eval.statistics.comparison import columns_to_test
-from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import Summary, summarise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from edit_eval.config.components import KINDS, Kind, registered
+from edit_eval.config.components import registered
+from edit_eval.config.kinds import KINDS, Kind
 
 
 def built_in() -> dict[Kind, dict[str, str]]:

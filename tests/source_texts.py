@@ -19,7 +19,8 @@ from jinja2 import nodes
 import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
-from edit_eval.config.components import PLURALS, describe, named
+from edit_eval.config.components import describe, named
+from edit_eval.config.kinds import KINDS
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
 from edit_eval.plugins.init.verb import EDITS, PICTURES
@@ -49,7 +50,7 @@ VOCABULARIES = (
     ],
     ["Options", "Commands", "Arguments", "required", "default", "env var", "Usage", "Show this message and exit"],
     [JUDGE],
-    [*_WORDS.values(), *(kinds.replace("_", " ").capitalize() for kinds in PLURALS.values())],
+    [*_WORDS.values(), *(kind.plural.replace("_", " ").capitalize() for kind in KINDS.values())],
 )
 """Words that `worded` is given: levels of findings, categories, activities, tags of lines, areas of doctor, kinds."""
 

@@ -128,7 +128,7 @@ def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     begun = typed("edit-eval", "init", "--judge", server.base_url, "--instruction", "Mirror it")
     assert "this would run" in begun.out
     assert "report: " in typed("edit-eval", "run", "evaluation.yaml", "--run-dir", "compared").out
-    assert "A better" in typed("edit-eval", "compare", "compared").out
+    assert "is better than" in typed("edit-eval", "compare", "compared").out
     assert not list(empty.glob("lib/*/site-packages/torch"))
 
     variables["EDIT_EVAL_LANG"] = "zh"

@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from edit_eval.config.components import (
-    KINDS,
-    METHODS,
-    Kind,
     NotHere,
     beside_parameters,
     describe,
@@ -19,6 +16,7 @@ from edit_eval.config.components import (
     normalise_class_path,
     own_source,
 )
+from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.parameters import parameters_of
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
@@ -31,7 +29,7 @@ ALL = [(kind, name) for kind in KINDS for name in built_in()[kind]]
 @pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{k}-{n}" for k, n in ALL])
 def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> None:
     cls = import_class(kind, built_in()[kind][name])
-    assert all(callable(getattr(cls, method)) for method in METHODS[kind])
+    assert all(callable(getattr(cls, method)) for method in KINDS[kind].methods)
     nested = parameters_of(cls)
     assert kind in ("section", "control") or (nested is None) == (
         kind in ("verb", "driver", "examiner", "columns", "subject")

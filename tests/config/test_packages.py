@@ -17,8 +17,9 @@ import pytest
 
 import warm_starts
 from edit_eval import evaluate
-from edit_eval.config.components import KINDS, describe, known, locate, nameless, unknown_type
+from edit_eval.config.components import describe, known, locate, nameless, unknown_type
 from edit_eval.config.identity import Identity, identity
+from edit_eval.config.kinds import KINDS
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import registered
 from edit_eval.errors import BenchmarkError, ConfigurationError

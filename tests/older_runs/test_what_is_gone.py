@@ -14,8 +14,8 @@ from command_lines import Command, caller
 from edit_eval import ConfigurationError, evaluate
 from edit_eval.config.schema import GONE, without_gone
 from edit_eval.plugins.audit.passports import Examinee
+from edit_eval.plugins.leaderboard.standing import read_standing, standing
 from edit_eval.run import Run
-from edit_eval.store.standing import read_standing, standing
 from small_benchmark import configuration
 
 READERS = ("status", "report", "compare", "agreement", "leaderboard", "costs", "paper", "votes", "pairs", "slices")

@@ -221,9 +221,10 @@ def codes() -> dict[str, frozenset[int]]:
     code_by_plugin = dict[str, frozenset[int]]()
     for plugin in sorted(PLUGINS, key=lambda plugin: -len(without(plugin))):
         needed = {other for other in code_by_plugin if plugin in without(other)}
-        size = 3 if len(without(plugin)) > 1 else 4
+        smallest = 2 if len(without(plugin)) > 1 else 3
         code_by_plugin[plugin] = next(
             code
+            for size in range(smallest, COPIES)
             for code in map(frozenset, itertools.combinations(range(COPIES), size))
             if all(code_by_plugin[other] <= code for other in needed)
             and not any(code <= of or of <= code for other, of in code_by_plugin.items() if other not in needed)

@@ -13,7 +13,8 @@ import pytest
 from rich.cells import cell_len
 
 from edit_eval.config import components
-from edit_eval.config.components import KINDS, PLURALS, Registered
+from edit_eval.config.components import Registered
+from edit_eval.config.kinds import KINDS
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.components import (
@@ -40,12 +41,13 @@ def printed(*arguments: Any, width: int = 80) -> list[str]:
 
 def test_all_registered_components_are_listed() -> None:
     document = components_document()
-    assert list(document) == [*PLURALS.values(), "configurations", "problems"]
+    assert list(document) == [*(each.plural for each in KINDS.values()), "configurations", "problems"]
     demo = next(configuration for configuration in document.pop("configurations") if configuration["name"] == "demo")
     assert (demo["name"], Path(demo["path"]).name) == ("demo", "demo.yaml")
     assert demo["summary"] == "A whole evaluation in less than a minute: no weights, no GPU, no download."
     for kind in KINDS:
-        assert [entry["name"] for entry in document[PLURALS[kind]]][: len(built_in()[kind])] == list(built_in()[kind])
+        listed = [entry["name"] for entry in document[KINDS[kind].plural]]
+        assert listed[: len(built_in()[kind])] == list(built_in()[kind])
     json.dumps(document)
 
 

@@ -10,7 +10,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.config.components import KINDS, known
+from edit_eval.config.components import known
+from edit_eval.config.kinds import KINDS
 from edit_eval.execution.findings import Finding
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import sections, summary_of

@@ -11,7 +11,7 @@ import pytest
 
 from clustered_designs import DESIGNS, images_of
 from edit_eval.plugins.agreement.rank_agreement import Samples, Within, with_interval
-from edit_eval.statistics.drift import DRIFT_LEVEL, JudgedTwice, chance_of
+from edit_eval.plugins.audit.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import estimate, holm
 from edit_eval.statistics.power import ALPHA

@@ -73,15 +73,15 @@ def test_syntax_of_python_3_10() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("image_folder:ImageFolder", {"folder": "edits"}),
-        ("table_column:TableColumn", {"table": "mine.parquet", "column": "edit"}),
-        ("edit_of_pair:EditOfPair", {"data": "mmrb2", "data_path": "mmrb2", "side": "A"}),
+        ("edit_models.image_folder:ImageFolder", {"folder": "edits"}),
+        ("edit_models.table_column:TableColumn", {"table": "mine.parquet", "column": "edit"}),
+        ("plugins.people.in_worker.edit_of_pair:EditOfPair", {"data": "mmrb2", "data_path": "mmrb2", "side": "A"}),
     ],
 )
 def test_edits_that_are_there_need_no_library(name: str, parameters: dict[str, str]) -> None:
     """Their tables, and those on the hub, are read before a worker starts."""
     said: dict[str, object] = {}
-    order = {"class_path": f"edit_eval.edit_models.{name}", "path": [], "methods": [], "libraries": []}
+    order = {"class_path": f"edit_eval.{name}", "path": [], "methods": [], "libraries": []}
     look({**order, "parameters": parameters}, lambda **fields: said.update(fields))
     assert "class_error" not in said
     assert "missing_class" not in said

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
 from edit_eval.records import Language, Sample
 
@@ -34,12 +34,7 @@ class Benchmark(Protocol):
     """Yields samples. edit-eval applies the filters (`categories`, `limit`, ...) afterwards.
 
     Parameters are a nested standard-library dataclass `Parameters` with `__pydantic_config__ = {"extra": "forbid"}`.
-
-    A class may describe itself in `about: ClassVar[dict[str, str]]`, a literal: `source` and `licence` of its data
-    first, then perhaps `samples`, `formula`, `defects`. `list`, `describe` and every report show it.
-
-    If the samples need a protocol of their own, the class has an attribute `protocol`: a registered name, or a mapping
-    with `type` (or `class_path`) and parameters. Default: `rubric`. The configuration takes precedence.
+    What else a class may have is in `BenchmarkExtras`.
     """
 
     def __init__(self, parameters: Any) -> None: ...
@@ -49,16 +44,27 @@ class Benchmark(Protocol):
 
         Each picture of a sample is an existing file that has been decoded completely once. Only one picture is in
         memory at a time. Raises `ConfigurationError` if the file is not a benchmark at all.
-
-        An attribute `notes`, set by the time this is exhausted, lists oddities that are not faults, each with how it
-        was handled (`index 4 ('a'): ...`). Leave out what `benchmarks/selection.py` detects itself.
-
-        A benchmark that keeps its sources may have a method `verify() -> str`, called before this one on
-        `run --verify`: it reads what is kept and returns one line on what did not match its record.
-
-        A benchmark that reads a large file may have an attribute `position`: bytes read so far, and bytes in total. It
-        is shown as progress if reading takes more than a second.
         """
+
+
+class BenchmarkExtras(Protocol):
+    """What a benchmark may have besides."""
+
+    about: ClassVar[Mapping[str, str]]
+    """A literal: `source` and `licence` of its data first, then perhaps `samples`, `formula`, `defects`. `list`,
+    `describe` and every report show it."""
+    protocol: str | Mapping[str, Any]
+    """The protocol that its samples need: a registered name, or a mapping with `type` (or `class_path`) and
+    parameters. Default: `rubric`. The configuration takes precedence."""
+    notes: Sequence[str]
+    """Oddities that are not faults, each with how it was handled (`index 4 ('a'): ...`); set by the time `samples` is
+    exhausted. Leave out what `benchmarks/selection.py` detects itself."""
+    position: tuple[int, int]
+    """Bytes read so far, and in total, of a large file: shown as progress if reading takes more than a second."""
+
+    def verify(self) -> str:
+        """Reads the sources that it keeps and returns one line on what did not match its record; called before
+        `samples` on `run --verify`."""
 
 
 def canonical(name: str) -> str:

@@ -19,9 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from edit_eval.config.faults import did_you_mean, nearest_path
+from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
@@ -30,69 +31,11 @@ from edit_eval.workers.failures import one_line
 if TYPE_CHECKING:
     from edit_eval.config.parameters import Parameter
 
-Kind = Literal[
-    "benchmark",
-    "edit_model",
-    "judge",
-    "protocol",
-    "analysis",
-    "section",
-    "verb",
-    "option",
-    "driver",
-    "tracker",
-    "control",
-    "examiner",
-    "columns",
-    "subject",
-    "weights",
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {
-    "analysis": "analyses",
-    "verb": "commands",
-    "columns": "columns",
-    "weights": "weights",
-}
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 GROUP = "edit_eval.components"
 HOUSE = "edit-eval"
 """Our own distribution; its entry points count as built in."""
-WORDS: dict[Kind, str] = {
-    "benchmark": Text("a benchmark"),
-    "edit_model": Text("an edit model"),
-    "judge": Text("a judge"),
-    "protocol": Text("a protocol"),
-    "analysis": Text("an analysis"),
-    "section": Text("a section of reports"),
-    "verb": Text("a command"),
-    "option": Text("an option"),
-    "driver": Text("a driver"),
-    "tracker": Text("a tracker"),
-    "control": Text("a control"),
-    "examiner": Text("an examiner"),
-    "columns": Text("a key that adds columns"),
-    "subject": Text("a kind of subject"),
-    "weights": Text("a table of weights"),
-}
-METHODS: dict[Kind, tuple[str, ...]] = {
-    "benchmark": ("samples",),
-    "edit_model": ("load", "edit"),
-    "judge": ("load", "judge"),
-    "protocol": ("questions", "read"),
-    "analysis": ("compute", "sheet"),
-    "section": ("wanted",),
-    "verb": ("call",),
-    "option": ("before", "reasons"),
-    "driver": ("of", "machine", "start", "submit", "poll", "kill", "close"),
-    "tracker": ("begin", "log", "keep", "end"),
-    "control": ("picture",),
-    "examiner": ("take", "known", "read", "words"),
-    "columns": ("columns",),
-    "subject": ("unfold", "pictures", "names", "company"),
-    "weights": ("releases", "classes", "lineage"),
-}
 
 
 class NotHere(ConfigurationError):
@@ -254,7 +197,7 @@ def locate(kind: Kind, name: str) -> str | None:
             Text(
                 "`{}` is {} of {: and }; uninstall one package, or in place of the name give one of the class paths {}",
                 name,
-                WORDS[kind],
+                KINDS[kind].word,
                 package_by_path.values(),
                 package_by_path,
             )
@@ -402,13 +345,13 @@ def unknown_type(kind: Kind, name: str) -> str:
         )
     for other in KINDS:
         if other != kind and locate(other, name):
-            return Text("`{}` is {}, not {}", name, WORDS[other], WORDS[kind])
+            return Text("`{}` is {}, not {}", name, KINDS[other].word, KINDS[kind].word)
     if "." in name or ":" in name:
         return Text("`{}` is not registered; a class path goes under `class_path`", name)
     meant = did_you_mean(name, names(kind))
     if wrong := misnamed(kind, name):
-        return Text("`{}` is not {}{}", name, WORDS[kind], wrong)
-    return Text("`{}` is not {}{} `edit-eval list` shows all", name, WORDS[kind], meant or Text(";"))
+        return Text("`{}` is not {}{}", name, KINDS[kind].word, wrong)
+    return Text("`{}` is not {}{} `edit-eval list` shows all", name, KINDS[kind].word, meant or Text(";"))
 
 
 def normalise_class_path(written: str, folder: Path | None = None) -> str:
@@ -517,9 +460,9 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
         raise NotHere(Text("{} cannot be imported here: {}{}", called, one_line(error), remedy)) from error
     if not isinstance(cls, type):
         raise ConfigurationError(Text("{} is not a class", called))
-    missing = [method for method in METHODS[kind] if not callable(getattr(cls, method, None))]
+    missing = [method for method in KINDS[kind].methods if not callable(getattr(cls, method, None))]
     if missing:
-        raise ConfigurationError(Text("{} is not {}: it has no method `{}`", called, WORDS[kind], missing[0]))
+        raise ConfigurationError(Text("{} is not {}: it has no method `{}`", called, KINDS[kind].word, missing[0]))
     return cls
 
 

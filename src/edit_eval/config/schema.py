@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from edit_eval.config import components
-from edit_eval.config.components import Kind, now_at
+from edit_eval.config.components import now_at
 from edit_eval.config.faults import did_you_mean, nearest_path, shown
+from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
@@ -148,7 +149,7 @@ def registered(kind: Kind) -> Callable[[str], str]:
         if name not in (names := components.names(kind)):
             wrong = components.misnamed(kind, str(name)) or did_you_mean(str(name), names)
             meant = wrong or Text("; there are: {}", names)
-            raise ValueError(Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
+            raise ValueError(Text("{} is not {}{}", shown(name), KINDS[kind].word, meant))
         return name
 
     return known
@@ -337,7 +338,7 @@ class EvaluationSection(Section):
 
 
 class ColumnsSection(Section):
-    """The contract of what is below a key that a plug-in adds (`columns.KEY`): it asks for further columns of edits,
+    """What is below a key that a plug-in adds (`columns.KEY`): it asks for further columns of edits,
     whose edit models are told a judge's words. The class's docstring says what the key is. Its validators have the
     run's `language` and the names of all `judges` as context."""
 

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from edit_eval.config import components
 from edit_eval.config.base_system import MODELS, BaseFile, ModelKind, explain_unknown_key, is_base_class
-from edit_eval.config.components import Kind, staying_here
+from edit_eval.config.components import staying_here
 from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, shown
+from edit_eval.config.kinds import Kind
 from edit_eval.config.parameters import check_parameters, names_of
 from edit_eval.config.placement import PLACEMENT_KEYS, Devices, Placement, read_placement, replace_devices, written_as
 from edit_eval.config.schema import (

@@ -118,53 +118,20 @@ class EditModel(Protocol):
 
     A class has its parameters as a nested standard-library dataclass `Parameters` with
     `__pydantic_config__ = {"extra": "forbid"}`; the configuration builds one from the YAML's `params` (without those
-    that say where and how a model runs) and passes it to `__init__`. They are part of every edit's key.
+    that say where and how a model runs) and passes it to `__init__`. They are part of every edit's key. What else a
+    class may have is in `ModelExtras` and `EditModelExtras`.
 
     Heavy libraries are imported inside the methods, never at module level.
-
-    A class may also have
-
-    * `revision(parameters) -> str`, a static method that imports nothing heavy: whatever else determines the pixels,
-      for instance a digest of a local folder of weights. It becomes part of the key.
-    * `finished(parameters, asked: SampleNames) -> Finished`, static and as light, if its edits are there already: whose
-      is which. An edit's key then has its bytes in place of the model's parameters and revision. `edit` is asked with
-      that picture as `FINISHED`, or with what is `lacking`.
-    * static and as light: `effective(parameters) -> dict`, the effective values of parameters that are null or left out
-      until the model is known. In the key they replace the parameters of the same name.
-    * static and as light: `sources(parameters) -> int | None`, how many sources an edit may have at most (None: any
-      number). A benchmark with more is refused before anything is loaded.
-    * static and as light: `cuts_source(parameters) -> bool`, True if the edit shows less than the source does. A judge
-      that measures outside a mask is refused then.
-    * static and as light: `card(parameters) -> dict[str, str]`, what is known about the model before it is loaded
-      (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` show it, its `note` first. And `presets() -> list`
-      of such cards, each with its `model_name`, for all models known by name: `describe` lists them.
-    * static and as light: `prices(parameters) -> EditPrice | None`, if somebody else makes its edits. Such a model has
-      `charged() -> Charged`, called in the thread of an edit after it.
-    * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
-      as measured by others on a GPU, and the source; for `plan`. `duration_anywhere` says the same of a model that is
-      as fast without one.
-    * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
-    * a keyword `server` in `load` (`edit_eval.endpoints.serving.ServerEnvironment`), if its parameter `serve` has a
-      server started for it.
-    * `prepare()`, called before `load`, for imports and everything else that takes no device memory. It runs while
-      another model may still use the device.
-    * `about() -> dict[str, str]`, called once after `load`: facts to record (versions, revisions, repairs made). An
-      entry `note` is printed when the model is loaded, and shown in the report.
-    * `close()`, called before its worker exits normally: ends what `load` has started. A worker may also be killed.
-    * `holds_device = False`, if it takes no memory of its devices (it asks a server, or reads files): it is loaded at
-      the start, and works beside any other model.
-    * `spent`, true after a failure of which its library keeps a state that cannot be undone: its process is replaced;
-    * `only_looks = True`, if it never modifies a picture: it gets those that were opened, not copies, so that a server
-      is sent the files that they have (`edit_eval.pictures.png`).
-    * `capacity`, a number: how many edits it makes at once, each in a thread of its own; default 1.
-    * `examine(request: EditRequest)`, for a model that is elsewhere: `edit-eval doctor` requests one edit before
-      anything is loaded. It has a short timeout, and raises `LoadError` with the reason.
     """
 
     def __init__(self, parameters: Any) -> None: ...
 
     def load(self, devices: Sequence[str]) -> None:
-        """Loads the weights onto `devices` (`["cuda:0"]`, `["cpu"]`), numbered from 0 as seen by this process."""
+        """Loads the weights onto `devices` (`["cuda:0"]`, `["cpu"]`), numbered from 0 as seen by this process.
+
+        With a keyword `offload`, if it can keep weights in host memory (`none`, `model`, `group`); with a keyword
+        `server` (`edit_eval.endpoints.serving.ServerEnvironment`), if its parameter `serve` has a server started.
+        """
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Returns the edited picture.
@@ -174,6 +141,87 @@ class EditModel(Protocol):
         that it declines to make this edit: the edit has the status `edit_refused`, which is final, and is counted
         separately.
         """
+
+
+class ModelExtras(Protocol):
+    """What an edit model or a judge may have besides. Static methods import nothing heavy."""
+
+    holds_device: bool = True
+    """False if it takes no memory of its devices (it asks a server, or reads files): it is loaded at the start, and
+    works beside any other model."""
+    capacity: int = 1
+    """How many edits, or batches of questions, it takes at once, each in a thread of its own."""
+    only_looks: bool = False
+    """True if it never modifies a picture: it gets those that were opened, not copies, so that a server is sent the
+    files that they have (`edit_eval.pictures.png`)."""
+    spent: bool = False
+    """True after a failure of which its library keeps a state that cannot be undone: its process is replaced."""
+
+    @staticmethod
+    def revision(parameters: Any) -> str:
+        """Returns what else determines its results, such as a digest of a local folder of weights. It becomes part of
+        the key."""
+
+    @staticmethod
+    def effective(parameters: Any) -> Mapping[str, Any]:
+        """Returns the values of parameters that are null or left out until the model is known. In the key they replace
+        the parameters of the same name."""
+
+    @staticmethod
+    def card(parameters: Any) -> Mapping[str, str]:
+        """Returns what is known of it before it is loaded (`licence`, `terms`, ...): `doctor` and `plan` show it, its
+        `note` first."""
+
+    @staticmethod
+    def presets() -> Sequence[Mapping[str, str]]:
+        """Returns such cards, each with its `model_name`, of all models known by name: `describe` lists them."""
+
+    def prepare(self) -> None:
+        """Is called before `load`, for imports and all else that takes no device memory, while another model may still
+        use the device."""
+
+    def about(self) -> Mapping[str, str]:
+        """Is called once after `load`; returns facts to record (versions, revisions, repairs). Its `note` is printed
+        when the model is loaded, and shown in the report."""
+
+    def close(self) -> None:
+        """Is called before its worker exits normally: ends what `load` has started. A worker may also be killed."""
+
+
+class EditModelExtras(Protocol):
+    """What an edit model may have besides. Static methods import nothing heavy."""
+
+    @staticmethod
+    def finished(parameters: Any, asked: SampleNames) -> Finished:
+        """Says whose edit is which, of a model whose edits are there already. An edit's key then has its bytes in place
+        of parameters and revision. `edit` is asked with that picture as `FINISHED`, or with what is `lacking`."""
+
+    @staticmethod
+    def sources(parameters: Any) -> int | None:
+        """Returns how many sources an edit may have at most (None: any number). A benchmark with more is refused."""
+
+    @staticmethod
+    def cuts_source(parameters: Any) -> bool:
+        """Returns True if the edit shows less than the source. A judge that measures outside a mask is refused then."""
+
+    @staticmethod
+    def prices(parameters: Any) -> EditPrice | None:
+        """Returns what an edit costs, if somebody else makes it."""
+
+    def charged(self) -> Charged:
+        """Returns what an edit has cost, called in its thread after it; of a class with `prices`."""
+
+    @staticmethod
+    def duration(parameters: Any) -> tuple[float, float, str] | None:
+        """Returns seconds of a load and of an edit as measured by others on a GPU, and the source; for `plan`."""
+
+    @staticmethod
+    def duration_anywhere(parameters: Any) -> tuple[float, float, str] | None:
+        """Returns the same of a model that is as fast without a GPU."""
+
+    def examine(self, request: EditRequest) -> None:
+        """Asks a model that is elsewhere for one edit, before anything is loaded; for `doctor`. It has a short timeout,
+        and raises `LoadError` with the reason."""
 
 
 class ControlPicture:

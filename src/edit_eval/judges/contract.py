@@ -91,62 +91,70 @@ class AnswerPrice(TypedDict):
 class Judge(Protocol):
     """One replica of a judge in a process of its own.
 
-    Parameters, heavy imports, `revision`, `card`, `prepare`, `offload`, `server`, `about`, `close` and `holds_device`
-    are as for an edit model (`edit_eval.edit_models.contract`). A class that serves several requests at once (an
-    endpoint) has an attribute `capacity`: how many calls of `judge` may run at the same time, in threads. Default: one.
-
-    A class may also have `make_inputs(requests)`, for work on a batch that does not need the device (scaling pictures,
-    tokenising texts). It is called in another thread while the previous batch is judged, and its result is passed as
-    `judge(requests, inputs=...)`. The answers must not depend on it: `judge` is called with `requests` alone for a part
-    of a batch that did not fit into memory, and if `make_inputs` raised.
-
-    A class that takes `judge(requests, on_step=...)` tells it how far it is, as an edit model does (`on_step(tokens,
-    most)`): a judge that is silent for longer than `timeout` is taken for hung.
+    Parameters and heavy imports are as for an edit model (`edit_eval.edit_models.contract`). What else a class may
+    have is in `ModelExtras` there and in `JudgeExtras`.
 
     A judge is told and shown what is in the key of its replies, and nothing else, since equal questions are asked once.
-    A class that wants more says so: `reads = ("instruction",)`, of the names in `READABLE`.
-
-    A class that never modifies a picture may have `only_looks = True`: it then gets pictures shared with other
-    questions instead of copies. So does one with `make_inputs`.
-
-    If `load` takes `forms`, it is told how all requests will be answered (`AnswerForm`, each once), so that it can
-    refuse at the start, with `LoadError`, what it does not support. A request of another form may still come.
-
-    A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with
-    one request about an example. It asks once with a short timeout, and returns what `judge` would for this request;
-    it raises `LoadError` with the reason why a run would get no answer, and where it asked. `about` is called
-    afterwards.
-
-    A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value in `values`
-    of its replies a `MeasuredValue` (a fact that it needs is passed as `user`); the first is the headline. Its protocol
-    is `numbers`. A value that is undefined for a pair of pictures is left out of `values`, and the reply's text says
-    why. A value that may be meaningless for a pair (the likeness of a face if there was none) names in `where` another
-    value, present in every reply: if that is 0, it does not apply. The named value need not be a measure, but one
-    measure must have no `where`.
-
-    A class that can tell the probability of each of a request's `labels` (the form `probabilities`) has an attribute
-    `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,
-    over the full vocabulary: their sum, the mass, tells whether the judge answers in form at all. If only their ratios
-    are known (a server that divides by the sum), the reply is `normalised`. A label of unknown probability is left out
-    of `values`. Other classes are not asked such questions: that is refused at the start.
-
-    A class whose replies were given elsewhere has `replays = True`: its replies are found by address (sample, edit
-    model, the other one of two, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.
-    It may have a static method `unasked(parameters, ids, edit_models) -> str`: a line on replies that are about none of
-    these samples and edit models, which is shown before anything is made.
     """
 
     def __init__(self, parameters: Any) -> None: ...
 
     def load(self, devices: Sequence[str]) -> None:
-        """Loads the weights onto `devices`, numbered from 0 as seen by this process."""
+        """Loads the weights onto `devices`, numbered from 0 as seen by this process.
+
+        With a keyword `forms`, it is told how all requests will be answered (`AnswerForm`, each once), so that it can
+        refuse at the start, with `LoadError`, what it does not support. A request of another form may still come.
+        """
 
     def judge(self, requests: Sequence[JudgeRequest]) -> Sequence[str | Reply]:
         """Answers a batch: one raw text per request, in order. The judge does not interpret it.
 
         A judge that knows how an answer ended, or that gives numbers, returns a `Reply` (`edit_eval.records`): an
         answer cut off by a limit on its length is never a score, however it looks.
+
+        With a keyword `on_step`, it tells how far it is, as an edit model does (`on_step(tokens, most)`): a judge that
+        is silent for longer than `timeout` is taken for hung.
         """
+
+
+class JudgeExtras(Protocol):
+    """What a judge may have besides. Static methods import nothing heavy."""
+
+    reads: tuple[str, ...] = ()
+    """What it is told besides, of the names in `READABLE`: `("instruction",)`. It is then in the key of its replies."""
+    probabilities: bool = False
+    """True if it can tell the probability of each of a request's `labels` (the form `probabilities`): in `values`, for
+    each label, the probability that the whole answer is this label, over the full vocabulary. Their sum, the mass,
+    tells whether the judge answers in form at all. If only their ratios are known (a server that divides by the sum),
+    the reply is `normalised`. A label of unknown probability is left out of `values`. Other classes are not asked such
+    questions: that is refused at the start."""
+    replays: bool = False
+    """True if its replies were given elsewhere: they are found by address (sample, edit model, the other one of two,
+    edit seed, question, repeat, reading), not by what is shown, so it is shown nothing."""
+
+    def make_inputs(self, requests: Sequence[JudgeRequest]) -> Any:
+        """Does the work on a batch that needs no device (scaling pictures, tokenising texts), in another thread while
+        the previous batch is judged; its result is passed as `judge(requests, inputs=...)`. The answers must not depend
+        on it: `judge` is called with `requests` alone for a part of a batch that did not fit into memory, and if this
+        raised. Its pictures are shared with other questions, as with `only_looks`."""
+
+    @staticmethod
+    def measures(parameters: Any) -> Mapping[str, MeasuredValue]:
+        """Says what a class measures that is asked nothing: each value in `values` of its replies; the first is the
+        headline. A fact that it needs is passed as `user`. Its protocol is `numbers`. A value that is undefined for a
+        pair of pictures is left out of `values`, and the reply's text says why. One that may be meaningless (the
+        likeness of a face if there was none) names in `where` another value, present in every reply: if that is 0, it
+        does not apply. The named value need not be a measure, but one measure must have no `where`."""
+
+    @staticmethod
+    def unasked(parameters: Any, ids: Sequence[str], edit_models: Sequence[str]) -> str:
+        """Returns a line on replies that are about none of these samples and edit models, of a class that `replays`:
+        shown before anything is made."""
+
+    def examine(self, request: JudgeRequest) -> str | Reply:
+        """Asks a model that is elsewhere once about an example, with a short timeout; `doctor` calls it instead of
+        `load`. Returns what `judge` would; raises `LoadError` with the reason why a run would get no answer, and where
+        it asked. `about` is called afterwards."""
 
 
 def seed_of(request: JudgeRequest) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.judges.contract import PROBABILITIES
@@ -147,45 +147,57 @@ class Protocol(Shape):
     A class has its parameters as a nested standard-library dataclass `Parameters` with
     `__pydantic_config__ = {"extra": "forbid"}`, built from the YAML's `protocol:` and passed to the constructor. A
     parameter `language` is filled with the benchmark's, `prompts` with the configuration's `prompts:`, `measures` with
-    what a judge that measures says about its values.
-
-    A class whose wording comes from elsewhere (a packaged rubric, a file of the user's) has a static method
-    `texts(parameters)` that reads it as plain data, and is constructed with (parameters, texts). The texts are kept
-    with the run, so that its records stay readable when the file has changed or been deleted.
-
-    Some samples are edited only for the sake of others, and do not count in the benchmark's number. A class that has
-    such samples defines `counts(sample) -> bool`: if it is false, the headline need not apply, but some other score
-    must.
-
-    A class that compares two edits of a sample, rather than judging one, has `battles(sample, models)`: which edit
-    models' edits meet, as pairs of indices into `models` (identities, in the configuration's order). It is pure, so
-    that a resumed run asks the same. Its questions show `edit` and `other`, and are asked in both orders
-    (`pairwise.both_orders`), since strengths need judgements with both. One with `looks` above 1 also has
-    `rounds(sample, models)`: the same pairs in that many rounds. The first is always asked, and each later one as long
-    as intervals of strengths, corrected for the number of looks, do not separate all edit models.
-
-    A class that is asked about a sample before there is an edit has `before_edits = True`, and its questions show none:
-    the reason read from its reply is what the edit model is told (`rewrite:` of the configuration).
-
-    One with the numbers of others (`published`) may have `certificate`, a `certificates.Certificate`: what their own
-    scripts make of the same replies.
-
-    It may also have `advice(failed)`: what to change in the configuration after these failed judgements, or "".
+    what a judge that measures says about its values. What else a class may have is in `ProtocolExtras`.
     """
 
     scores: Mapping[str, Score]
     headline: str
     """The score used for coverage, gates and margins; it applies to every edit of every sample (that `counts`)."""
-    published: Mapping[str, Callable[[Sequence[Judgement]], float]]
-    """The numbers as defined by the authors of a benchmark, with their treatment of failures, by name: each is computed
-    from all judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise
-    `Missing`. Optional."""
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Returns the questions about an edit of `sample`. Raises `LookupError` for what the sample lacks."""
 
     def read(self, question: Question, reply: Reply) -> Reading:
         """Reads one complete reply; replies that were cut off or refused are never passed."""
+
+
+class ProtocolExtras(Shape):
+    """What a protocol may have besides."""
+
+    published: Mapping[str, Callable[[Sequence[Judgement]], float]]
+    """The numbers as defined by the authors of a benchmark, with their treatment of failures, by name: each is computed
+    from all judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise
+    `Missing`."""
+    certificate: ClassVar[Any]
+    """What the authors' own scripts make of the same replies: a literal `certificates.Certificate`."""
+    before_edits: bool = False
+    """True if it is asked about a sample before there is an edit. Its questions show none: the reason read from its
+    reply is what the edit model is told (`rewrite:` of the configuration)."""
+    looks: int = 1
+    """In how many rounds, at most, edits meet; above 1, `rounds` says which."""
+
+    @staticmethod
+    def texts(parameters: Any) -> Texts:
+        """Reads its wording as plain data where that comes from elsewhere (a packaged rubric, a file of the user's);
+        the class is then constructed with (parameters, texts). The texts are kept with the run, so that its records
+        stay readable when the file has changed or been deleted."""
+
+    def counts(self, sample: Sample) -> bool:
+        """False for a sample that is edited only for the sake of others, and not in the benchmark's number: the
+        headline need not apply to it, but some other score must."""
+
+    def battles(self, sample: Sample, models: Sequence[Any]) -> Sequence[tuple[int, int]]:
+        """Says which edit models' edits meet, of a class that compares two edits of a sample: pairs of indices into
+        `models` (identities, in the configuration's order). Pure, so that a resumed run asks the same. Its questions
+        show `edit` and `other`, and are asked in both orders (`pairwise.both_orders`), since strengths need judgements
+        with both."""
+
+    def rounds(self, sample: Sample, models: Sequence[Any]) -> Sequence[Sequence[tuple[int, int]]]:
+        """Returns the same pairs in `looks` rounds. The first is always asked, and each later one as long as intervals
+        of strengths, corrected for the number of looks, do not separate all edit models."""
+
+    def advice(self, failed: Sequence[Judgement]) -> str:
+        """Returns what to change in the configuration after these failed judgements, or ""."""
 
 
 def fault(protocol: Protocol, sample: Sample) -> str:

@@ -86,7 +86,7 @@ RUNS_AS_ONE = Sources("RUN...", "A run; further runs are read with it, as one.",
 
 
 class Analysis(Generic[Document]):
-    """The contract. A class's docstring is its help: the first line in `edit-eval --help`, all of it in its own.
+    """A question about finished runs. A class's docstring is its help, its first line the one in `edit-eval --help`.
 
     Its nested dataclass `Parameters` becomes the flags: fields of the types `str`, `int`, `float`, `bool`, `Path` and
     `tuple[int, ...]` (`1,2,4`), each perhaps `| None`, the docstring below a field its help, and

@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.config.components import KINDS, PLURALS, WORDS, Component, Description, Kind, describe, known, nameless
+from edit_eval.config.components import Component, Description, describe, known, nameless
+from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.json_values import JsonObject
 from edit_eval.protocols.certificates import Certificate
@@ -17,24 +18,6 @@ from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
 from edit_eval.text import Text
 
-_WHERE: dict[Kind, str] = {
-    "benchmark": "benchmark: type",
-    "edit_model": "diffusion_model: type",
-    "judge": "reward_model: type",
-    "protocol": "protocol: type",
-    "analysis": "edit-eval NAME RUN",
-    "section": "edit-eval report",
-    "verb": "edit-eval NAME",
-    "option": "edit-eval COMMAND --...",
-    "driver": "execution: driver",
-    "tracker": "trackers: [NAME]",
-    "control": "evaluation: more_controls: [NAME]",
-    "examiner": "edit-eval run",
-    "columns": "NAME: ...",
-    "subject": "edit-eval run",
-    "weights": "edit-eval plan",
-}
-"""Where each kind is named."""
 PRESET_FACTS = {
     "licence": "licence",
     "terms": "terms",
@@ -50,7 +33,7 @@ PRESET_FACTS = {
     "ends on": "ends",
 }
 """Facts printed about a model known by name, and the keys that hold them."""
-_WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.items()}
+_WORDS: dict[Kind, str] = {kind: each.word.partition(" ")[2] for kind, each in KINDS.items()}
 
 
 # -- edit-eval list --
@@ -64,7 +47,7 @@ def components_document() -> JsonObject:
     protocol of others also `certificate` (`published.certificates.Certificate`); a configuration has name, path and
     summary. Problems are entry points of packages that name no component, a line each.
     """
-    document: JsonObject = {PLURALS[kind]: [_as_plain(entry) for entry in known(kind)] for kind in KINDS}
+    document: JsonObject = {KINDS[kind].plural: [_as_plain(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
     return {**document, "configurations": files, "problems": list(nameless())}
 
@@ -77,8 +60,8 @@ def print_components(console: Console | None = None) -> None:
     width = max(len(entry.name) for some in entries.values() for entry in some)
     for kind, some in entries.items():
         console.print(
-            Styled(worded(PLURALS[kind].replace("_", " ").capitalize()), style="bold").append(
-                f"  ({_WHERE[kind]})", style="dim"
+            Styled(worded(KINDS[kind].plural.replace("_", " ").capitalize()), style="bold").append(
+                f"  ({KINDS[kind].named_in})", style="dim"
             )
         )
         for entry in some:

@@ -47,7 +47,10 @@ class Examination(ABC):
 
 
 class Examiner(ABC):
-    """The contract of an examiner. `folder` is where examiners keep what they know of judges, whatever the run."""
+    """Says what is known of a run's judges beside its scores.
+
+    `folder` is where examiners keep what they know of judges, whatever the run.
+    """
 
     @abstractmethod
     def take(self, experiment: Experiment, run: Path, folder: Path) -> bool:

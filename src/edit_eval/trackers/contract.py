@@ -26,7 +26,9 @@ class Start:
 
 
 class Tracker:
-    """An adapter. It runs in a process of its own, so its methods may raise, be slow, or hang.
+    """An adapter for a package that is told of a run.
+
+    It has a process of its own, so its methods may raise, be slow, or hang.
 
     Its nested dataclass `Parameters` has the keys of `trackers: [{NAME: {...}}]`, each `... | None`, by default None.
     """

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 
 class Verb:
-    """The contract. A class's docstring is its help: the first line in `edit-eval --help`, all of it in its own.
+    """What is typed behind `edit-eval`. A class's docstring is its help.
 
+    The first line stands in `edit-eval --help`, all of it in the verb's own.
     Its parameters are typer's: an `Annotated[..., typer.Argument(...)]` or `typer.Option(...)` each. Those that verbs
     share are in `edit_eval.verbs.command_line`: `Config`, `RunFolder`, `RunDir`, `Force`, `Markdown`, and `options:
     Options` for the flags that filter and replace. It prints through `answer`, so that `--json` has one document.
@@ -27,7 +28,7 @@ class Verb:
 
 
 class VerbOption:
-    """The contract of what is added to a verb of the core: `option.VERB.NAME` of the register.
+    """What is added to a verb of the core: `option.VERB.NAME` of the register.
 
     Its nested dataclass `Parameters` becomes flags of that verb, as those of an analysis do. `VERB` is one that asks:
     `report` (about a `run`), `compare` (which has a `comparison`), `init` (which has written a `file`), `run` (which

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.plugins.audit.drift import JudgedTwice, drift
 from edit_eval.plugins.audit.findings import Findings, findings_of
 from edit_eval.plugins.audit.measure import Trial
 from edit_eval.records import Scale
-from edit_eval.statistics.drift import JudgedTwice, drift
 from plugins.audit.judges_on_trial import DAMNED, IMPOSTORS, PLANTED, seeing, silent_about_flaws
 from plugins.audit.ladder_results import SCALE, Scores, Shown, ladder, results_of, times
 

@@ -21,13 +21,13 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import pixel_digest
 from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.anchors import judge_anchors
+from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import Anchor, Measure
 from edit_eval.plugins.audit.passports import ExaminedScale, Examinee, Passport
 from edit_eval.plugins.scenes.in_worker.ladder import Ladder
 from edit_eval.plugins.scenes.in_worker.rungs import RECIPE_KEY, Recipe, drawn
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
-from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.store.comparable import compare_runs
 from small_benchmark import configuration
 

@@ -15,9 +15,9 @@ from command_lines import Command, caller
 from documents import plain as plain_of
 from edit_eval import ConfigurationError, analyse, evaluate
 from edit_eval.benchmarks.known_sources import remember_sources
+from edit_eval.plugins.leaderboard.standing import read_standing, standing
 from edit_eval.plugins.push.sending import push
 from edit_eval.run import Run
-from edit_eval.store.standing import read_standing, standing
 from late_imports import Late, needs
 from small_benchmark import configuration, sample_id, write_benchmark
 from writable_hub import TOKEN, WritableHub

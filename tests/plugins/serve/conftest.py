@@ -14,7 +14,7 @@ from edit_eval.plugins.serve.service import Service
 from plugins.serve.service_at_work import Serve, Served, configured, encoded
 
 if TYPE_CHECKING:
-    from edit_eval.web.server import WebServer
+    from edit_eval.plugins.web.server import WebServer
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     # Imported by who runs these tests, not by all who collect them.
     from edit_eval.plugins.serve.application import make_app
     from edit_eval.plugins.serve.server import configuration_for
-    from edit_eval.web.connections import fast_connection
-    from edit_eval.web.server import WebServer, listen
+    from edit_eval.plugins.web.connections import fast_connection
+    from edit_eval.plugins.web.server import WebServer, listen
 
     running: list[tuple[Service, WebServer, list[threading.Thread]]] = []
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.plugins.viewer.server import make_app
-from edit_eval.web.server import WebServer
+from edit_eval.plugins.web.server import WebServer
 
 
 @dataclass

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.web import bodies, connections, server
-from edit_eval.web.guard import is_loopback
+from edit_eval.plugins.web import bodies, connections, server
+from edit_eval.plugins.web.guard import is_loopback
 from plugins.viewer.served import Viewer
 
 JSON = {"Content-Type": "application/json"}

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from edit_eval.config.components import Kind, import_class
+from edit_eval.config.components import import_class
+from edit_eval.config.kinds import Kind
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.endpoints.closed_models import SOON, days_left, own_file

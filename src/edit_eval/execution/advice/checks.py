@@ -20,8 +20,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import Kind, import_class
+from edit_eval.config.components import import_class
 from edit_eval.config.families import shared_families
+from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.cards import (

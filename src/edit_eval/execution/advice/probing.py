@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.config.components import METHODS, Kind
+from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.drivers.local import how_it_ended, kill_group
@@ -71,7 +71,7 @@ def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> Message:
         "class_path": question.class_path,
         "path": [question.folder] if question.folder else [],
         "parameters": dict(question.parameters),
-        "methods": METHODS[question.kind] if question.kind else (),
+        "methods": KINDS[question.kind].methods if question.kind else (),
         "libraries": (*question.packages, *LIBRARIES),
         "packages": question.packages,
         "request": dict(question.request),

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from edit_eval.config.components import Kind, import_class
+from edit_eval.config.components import import_class
+from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Gpu, Machine

@@ -16,12 +16,12 @@ from edit_eval.experiment import Experiment
 from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.pictures import write_durably
 from edit_eval.plugins.audit import passports
+from edit_eval.plugins.audit.drift import Drift, JudgedTwice, drift
 from edit_eval.plugins.audit.passports import Passport
 from edit_eval.plugins.audit.words import AnchorsInBrief, Details, PassportInBrief, anchors_line, passport_line
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import ExaminedJudge, Scale
 from edit_eval.reporting.language import said
-from edit_eval.statistics.drift import Drift, JudgedTwice, drift
 from edit_eval.store.examined import Examination, Examiner, Moved
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text

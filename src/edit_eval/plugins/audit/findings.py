@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from edit_eval.plugins.audit import order
+from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import NEARLY, Anchor, Measure, Trial
 from edit_eval.plugins.audit.order import CONTROLS, DISPUTED, FLAWED
 from edit_eval.plugins.audit.two import PairTrial, in_order, measures_of
 from edit_eval.records import LANGUAGES, Results
-from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
 
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.80

@@ -21,11 +21,11 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
+from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import Anchor, Finite, Measure
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.documents import encoded, plain
-from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
 from edit_eval.workers.model_class import PlainParameters
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from edit_eval.plugins.audit.drift import Drift
 from edit_eval.plugins.audit.passports import EDITED, PassportVerdict, Try
 from edit_eval.plugins.audit.sheet import failed_words
 from edit_eval.reporting import formats
@@ -13,7 +14,6 @@ from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.names import name_of
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.drift import Drift
 from edit_eval.store.comparable import Note
 from edit_eval.text import Text, joined
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from edit_eval.plugins.leaderboard.board import Leaderboard, leaderboard
 from edit_eval.plugins.leaderboard.sheet import leaderboard_sheet
+from edit_eval.plugins.leaderboard.standing import Standing, is_standing, read_standing
 from edit_eval.reporting.analyses import Analysis, Sources
 from edit_eval.reporting.table import Sheet
 from edit_eval.run import Run
 from edit_eval.store.examined import usual_folder
-from edit_eval.store.standing import Standing, is_standing, read_standing
 from edit_eval.text import Text
 
 _IN_CSV = ("judge", "score", "name", "rank", "scored", "total", "clusters", "mean")

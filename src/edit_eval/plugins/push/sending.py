@@ -13,13 +13,13 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.leaderboard.standing import FILE, standing
 from edit_eval.plugins.push.card import MARK, card
 from edit_eval.plugins.push.rows import Written, write_rows
 from edit_eval.records import Results
 from edit_eval.reporting.documents import encoded
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.standing import FILE, standing
 from edit_eval.text import Text
 
 _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)

@@ -17,7 +17,7 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.json_schema import GenerateJsonSchema
 
 from edit_eval.config import base_system, components
-from edit_eval.config.components import Kind
+from edit_eval.config.kinds import Kind
 from edit_eval.config.parameters import describe_fields, parameters_of
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE, WrittenPlacement
 from edit_eval.config.schema import (

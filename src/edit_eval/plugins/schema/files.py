@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edit_eval.config import components
 from edit_eval.config.base_system import MODELS
-from edit_eval.config.components import Kind
+from edit_eval.config.kinds import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import refuse_existing, written_whole

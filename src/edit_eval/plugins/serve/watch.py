@@ -38,10 +38,10 @@ from edit_eval.config.components import named
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import EditEvalError
 from edit_eval.pictures import GREY, read_picture
+from edit_eval.plugins.audit.drift import JudgedTwice, chance_of
 from edit_eval.plugins.serve.pictures import Sent, sent, small_rgb
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.records import Judgement
-from edit_eval.statistics.drift import JudgedTwice, chance_of
 from edit_eval.text import Text
 
 WINDOW = 1024

@@ -8,8 +8,8 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from edit_eval.plugins.web.guard import Guard, Refusal, Scope, answer
 from edit_eval.text import Text
-from edit_eval.web.guard import Guard, Refusal, Scope, answer
 
 COOKIE = "edit-eval-token"
 LONGEST_ADDRESS = 2_000

@@ -20,10 +20,10 @@ from edit_eval.plugins.viewer.pages import comparison_page, plain_page, run_page
 from edit_eval.plugins.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.plugins.viewer.voting import NO_PAIR, NotAVote, Voting
+from edit_eval.plugins.web.bodies import RequestRefused, read_body
+from edit_eval.plugins.web.guard import is_loopback
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
-from edit_eval.web.bodies import RequestRefused, read_body
-from edit_eval.web.guard import is_loopback
 
 PORT = 7860
 MOST_COMPARED = 8
@@ -46,8 +46,8 @@ try:
     from starlette.background import BackgroundTask
     from starlette.exceptions import HTTPException
 
-    from edit_eval.web.connections import raise_descriptor_limit
-    from edit_eval.web.server import WebServer, address_of, listen, token_for
+    from edit_eval.plugins.web.connections import raise_descriptor_limit
+    from edit_eval.plugins.web.server import WebServer, address_of, listen, token_for
 except ImportError as missing:
     raise ConfigurationError(
         Text("`view` needs {}, which is not installed; `pip install 'edit-eval[viewer]'` brings it", missing.name)

@@ -11,9 +11,9 @@ import pytest
 from benchmarks.authors_files import Authors
 from benchmarks.five_dimension_files import picture
 from edit_eval import evaluate
-from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.edit_models.contract import SampleNames
-from edit_eval.edit_models.edit_of_pair import EditOfPair
+from edit_eval.plugins.people.in_worker.edit_of_pair import EditOfPair
+from edit_eval.plugins.people.in_worker.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.table import markdown_sheet
 from faults.faulty_runs import Ears

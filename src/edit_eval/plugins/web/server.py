@@ -10,9 +10,9 @@ from typing import Any
 import uvicorn
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.web.connections import Connection, State, most_connections
+from edit_eval.plugins.web.guard import is_loopback
 from edit_eval.text import Text
-from edit_eval.web.connections import Connection, State, most_connections
-from edit_eval.web.guard import is_loopback
 
 BACKLOG = 2048
 """Connections that wait to be accepted; the kernel may allow fewer."""

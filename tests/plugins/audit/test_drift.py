@@ -3,7 +3,7 @@ import pytest
 from msgspec import structs
 
 import independent_drift as independently
-from edit_eval.statistics.drift import JudgedTwice, chance_of, drift
+from edit_eval.plugins.audit.drift import JudgedTwice, chance_of, drift
 
 REPEATED = {"right": 50, "copy": 50, "extra": 22, "dose_50": 28}
 ANCHORS = {"right": 10, "copy": 5, "extra": 2, "dose_50": 8}
