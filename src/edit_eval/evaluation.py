@@ -23,9 +23,9 @@ from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_plugin
 from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
+from edit_eval.reporting.displays import watch_run
+from edit_eval.reporting.live import count_finished
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
-from edit_eval.reporting.progress.live import progress_of
-from edit_eval.reporting.progress.state import settled_in
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
@@ -77,7 +77,7 @@ def carry_out(
     if not isinstance(configuration, Configuration):  # a caller that has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
         notes = configuration.notes
-    display = progress_of(configuration)
+    display = watch_run(configuration)
     spectator = with_plugin(display, spectator)
     trackers = Trackers(configuration.trackers)
 
@@ -131,7 +131,7 @@ def carry_out(
                 if part is None:
                     if report and (pending or described or examined or not page_of(folder).exists()):
                         draw_apart(folder)
-                    trackers.finish(to_send(folder), lambda: settled_in(JudgementTable(matrix)))
+                    trackers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
                     return folder
     whole = RunDirectory(folder)
     if not whole.others_at_work:
@@ -141,5 +141,5 @@ def carry_out(
             draw_apart(folder)
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with trackers.started(whole, spectator.note, work=True):
-                    trackers.finish(to_send(folder), lambda: settled_in(table))
+                    trackers.finish(to_send(folder), lambda: count_finished(table))
     return folder

@@ -26,6 +26,7 @@ Kind = Literal[
     "columns",
     "subject",
     "weights",
+    "display",
 ]
 
 
@@ -125,5 +126,8 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval plan",
         "pretrained.published:WeightsTable",
         ("releases", "classes", "lineage"),
+    ),
+    "display": ComponentKind(
+        Text("a display"), "displays", "edit-eval run, report", "reporting.displays:LiveDisplay", ()
     ),
 }
