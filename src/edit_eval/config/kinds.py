@@ -26,6 +26,8 @@ Kind = Literal[
     "columns",
     "subject",
     "weights",
+    "follower",
+    "partition",
     "display",
 ]
 
@@ -126,6 +128,20 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval plan",
         "pretrained.published:WeightsTable",
         ("releases", "classes", "lineage"),
+    ),
+    "follower": ComponentKind(
+        Text("a follower of runs"),
+        "followers",
+        "edit-eval run",
+        "execution.doors:Follower",
+        ("of", "started", "finish"),
+    ),
+    "partition": ComponentKind(
+        Text("a partition of a run"),
+        "partitions",
+        "edit-eval run --shard",
+        "execution.doors:Partition",
+        ("read", "divide", "take_turn"),
     ),
     "display": ComponentKind(
         Text("a display"), "displays", "edit-eval run, report", "reporting.displays:LiveDisplay", ()
