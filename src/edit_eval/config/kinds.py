@@ -26,6 +26,7 @@ Kind = Literal[
     "columns",
     "subject",
     "weights",
+    "check",
     "follower",
     "partition",
     "display",
@@ -128,6 +129,9 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval plan",
         "pretrained.published:WeightsTable",
         ("releases", "classes", "lineage"),
+    ),
+    "check": ComponentKind(
+        Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "choose")
     ),
     "follower": ComponentKind(
         Text("a follower of runs"),

@@ -15,11 +15,11 @@ import tiny_modular
 import tiny_pipelines
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
-from edit_eval.execution.machine.fitting import Wanted, need_of
-from edit_eval.execution.machine.weights import find_weights
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE, PIPELINES
 from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES as TABLE
+from edit_eval.plugins.preparation.fitting import Wanted, need_of
+from edit_eval.plugins.preparation.weights import find_weights
 from edit_eval.plugins.rehearse.came_of_it import NEAR
 from edit_eval.plugins.rehearse.configurations import LEAST_LAYERS
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Rehearsed, weight_bytes

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.known_weights import find_release
-from edit_eval.execution.machine.weights import Weights, at_once, find_weights, loaded_bytes, offline, quantised_bytes
+from edit_eval.plugins.preparation.weights import Weights, at_once, find_weights, loaded_bytes, offline, quantised_bytes
 from edit_eval.pretrained.folders import cached_folder, hub_cache, is_hub_name
 
 BITS = {"F32": 32, "BF16": 16, "F16": 16, "F64": 64, "I8": 8, "U8": 8, "F8_E4M3": 8, "I64": 64}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.execution.advice.probing import PINS, EnvironmentProbe, shared_environments
+from edit_eval.plugins.preparation.probing import PINS, EnvironmentProbe, shared_environments
 
 EDITOR = EnvironmentProbe(
     "edit model a", "/e/python", "edit_model", "edit_eval.plugins.diffusers.in_worker.diffusers:DiffusersModel"
