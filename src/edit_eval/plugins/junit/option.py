@@ -48,7 +48,7 @@ def write_junit(comparison: Comparison, wrong: Sequence[str] = ()) -> bytes:
     from edit_eval.reporting.terminal_text import one_line
 
     gate = comparison.gate
-    cases = []
+    cases: list[tuple[str, str, Sequence[str], Sequence[str]]] = []
     for candidate in gate.candidates:
         lines = gate_lines(replace(gate, candidates=[candidate], guidance={}))
         name = f"{candidate.name} is no worse than {candidate.first}"
