@@ -58,13 +58,13 @@ def write_junit(comparison: Comparison, wrong: Sequence[str] = ()) -> bytes:
     counts = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "skipped": "0"}
     root = ElementTree.Element("testsuites", {"name": "edit-eval", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "edit-eval", **counts})
-    for judge, name, against, lines in cases:
+    for judge, name, against, words in cases:
         case = ElementTree.SubElement(suite, "testcase", {"classname": one_line(judge), "name": one_line(name)})
         if against:
             failure = ElementTree.SubElement(case, "failure", {"message": one_line(against[0]), "type": "worse"})
             failure.text = "\n".join(map(one_line, against))
-        elif lines:
-            ElementTree.SubElement(case, "system-out").text = "\n".join(map(one_line, lines))
+        elif words:
+            ElementTree.SubElement(case, "system-out").text = "\n".join(map(one_line, words))
     ElementTree.indent(root)
     content: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return content
