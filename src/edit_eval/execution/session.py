@@ -180,7 +180,8 @@ class Start:
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates)
         self._fill(self._pilot)
-        self.work.before_the_end_of = self._open_stages
+        # A function: predictions copy the work, and with a bound method all that is here.
+        self.work.before_the_end_of = lambda: self._open_stages()
 
     # -- the work --
 
