@@ -142,12 +142,12 @@ class Session:
         the start with `RunDirectoryError`. Batches are cut from `everything`: the whole benchmark in its order, before
         any filters.
         """
-        start = Start(self, matrix, directory, spectator, everything, options, shard)
+        start = RunStart(self, matrix, directory, spectator, everything, options, shard)
         if not start.work.finished:
             start.run()
 
 
-class Start:
+class RunStart:
     """Work is laid out when it is made; `run` has the engine do it."""
 
     def __init__(
