@@ -343,7 +343,7 @@ class TestNeeds:
         assert "accelerate" in judge
         assert "diffusers" not in judge
         assert needed_modules("edit_eval.edit_models.diffusers")[:3] == ["torch", "diffusers", "transformers"]
-        assert needed_modules("edit_eval.testing.fake_models") == []
+        assert needed_modules("edit_eval.plugins.rehearse.in_worker.fake_models") == []
 
     def test_a_module_without_source_needs_nothing_that_we_know(self) -> None:
         assert needed_modules("_struct") == []
