@@ -130,7 +130,7 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     assert HEAVY & set(modules) == set()
     assert "pydantic" not in first
     ours = {module for module in modules if module.startswith("edit_eval.")}
-    streams = "edit_eval.reporting.progress.standard_streams"  # it imports nothing of ours
+    streams = "edit_eval.reporting.standard_streams"  # it imports nothing of ours
     verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
     words = {"edit_eval.text", "edit_eval.reporting.language", "edit_eval.reporting.languages"}
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.verbs.command_line", "edit_eval.errors", streams}

@@ -22,9 +22,9 @@ from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_bef
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, with_plugin
 from edit_eval.experiment import Experiment, load_samples, verify_sources
+from edit_eval.reporting.displays import watch_run
+from edit_eval.reporting.live import count_finished
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
-from edit_eval.reporting.progress.live import progress_of
-from edit_eval.reporting.progress.state import settled_in
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
@@ -76,7 +76,7 @@ def carry_out(
     if not isinstance(configuration, Configuration):  # a caller that has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
         notes = configuration.notes
-    display = progress_of(configuration)
+    display = watch_run(configuration)
     spectator = with_plugin(display, spectator)
     followers = Followers(configuration)
 
@@ -130,7 +130,7 @@ def carry_out(
                 if part is None:
                     if report and (pending or described or examined or not page_of(folder).exists()):
                         draw_apart(folder)
-                    followers.finish(to_send(folder), lambda: settled_in(JudgementTable(matrix)))
+                    followers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
                     return folder
     whole = RunDirectory(folder)
     if not whole.others_at_work:
@@ -140,5 +140,5 @@ def carry_out(
             draw_apart(folder)
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):
-                    followers.finish(to_send(folder), lambda: settled_in(table))
+                    followers.finish(to_send(folder), lambda: count_finished(table))
     return folder

@@ -18,7 +18,7 @@ from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.records import Results, Sample
-from edit_eval.reporting.progress.live import progress_of
+from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run
 from edit_eval.statistics.gate import fewest_images, images_to_show
 from edit_eval.store.run_folders import RUNS
@@ -39,14 +39,14 @@ def examine(
             as_far_as_it_goes = load_configuration(source, **options, data_may_be_missing=True)
         return checks.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
     with closing(driver_of(configuration)) as driver:
-        listener = progress_of(configuration)
+        listener = watch_run(configuration)
         return checks.examine(configuration, run_folder=run_dir, machine=driver.machine(), listener=listener)
 
 
 def controls_of(source: str | Path, **options: Unpack[LoadingOptions]) -> str:
     """Says how many controls a run of a configuration has and what they cost; empty if it has none to speak of."""
     configuration = load_configuration(source, **options)
-    data = load_samples(configuration, progress_of(configuration))
+    data = load_samples(configuration, watch_run(configuration))
     return ControlQuestions.of(Experiment.of(configuration, data)).sentence
 
 
@@ -78,7 +78,7 @@ def plan(
     seen = from_run if from_run is None or isinstance(from_run, Results) else Run(from_run).results
     path, notes = configuration.benchmark.parameters.get("data_path", ""), list[Text]()
     if samples is None or Path(path).exists():
-        data = load_samples(configuration, progress_of(configuration))
+        data = load_samples(configuration, watch_run(configuration))
         experiment = Experiment.of(configuration, data)
         everything: Sequence[Sample] = data.samples
         notes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]

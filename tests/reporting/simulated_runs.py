@@ -19,10 +19,11 @@ from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
+from edit_eval.plugins.progress.lines import BenchmarkProgress, Display, Line, Said
+from edit_eval.plugins.progress.state import ProgressState
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Judgement, Picture, Sample, Scale, Status
-from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Line, Said, Snapshot
+from edit_eval.reporting.live import Snapshot
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy

@@ -70,6 +70,7 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Subjects  (edit-eval run)",
         "Followers  (edit-eval run)",
         "Partitions  (edit-eval run --shard)",
+        "Displays  (edit-eval run, report)",
         "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",
         "`edit-eval init --from NAME` writes a copy of a configuration.",

@@ -17,12 +17,12 @@ from rich.table import Table
 import source_texts
 from edit_eval.execution.advice.cards import card_lines
 from edit_eval.execution.advice.probing import ability_findings
+from edit_eval.plugins.progress.displays import PlainProgress
+from edit_eval.plugins.progress.lines import Judged, Said
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
 from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken
 from edit_eval.reporting.languages import SPOKEN, Typography
-from edit_eval.reporting.progress.displays import PlainProgress
-from edit_eval.reporting.progress.view import Judged, Said
 from edit_eval.reporting.terminal_text import Name, Spoken, Styled, one_line, print_beside, print_facts
 from edit_eval.text import Text, joined
 

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Picture, Reading, Results, Scale, Scoring, Status
-from edit_eval.reporting.progress.view import Count, DeviceView, Snapshot, write_live
+from edit_eval.reporting.live import Count, DeviceView, Snapshot, write_live
 from edit_eval.reporting.status import print_sample, sample_document, status_document
 from edit_eval.store.run_directory import RunDirectory
 from reporting.status_runs import (

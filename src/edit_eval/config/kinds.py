@@ -27,6 +27,7 @@ Kind = Literal[
     "subject",
     "follower",
     "partition",
+    "display",
 ]
 
 
@@ -133,5 +134,8 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval run --shard",
         "execution.doors:Partition",
         ("read", "divide", "take_turn"),
+    ),
+    "display": ComponentKind(
+        Text("a display"), "displays", "edit-eval run, report", "reporting.displays:LiveDisplay", ()
     ),
 }

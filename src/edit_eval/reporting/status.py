@@ -40,16 +40,8 @@ from edit_eval.records import (
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.language import worded
+from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, means_so_far, more_devices, read_live
 from edit_eval.reporting.names import scale_words
-from edit_eval.reporting.progress.view import (
-    Live,
-    MeanSoFar,
-    device_words,
-    how_far,
-    means_so_far,
-    more_devices,
-    read_live,
-)
 from edit_eval.reporting.repetition import recorded_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
 from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_beside, print_facts, stdout_console

@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, said_own, speak, spoken
 from edit_eval.reporting.languages import ENGLISH, SPOKEN
-from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
+from edit_eval.reporting.standard_streams import forgiving, set_apart
 from edit_eval.text import Text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale
-from edit_eval.reporting.progress.view import Count, DeviceView, MeanSoFar, Snapshot, write_live
+from edit_eval.reporting.live import Count, DeviceView, MeanSoFar, Snapshot, write_live
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from plugins.viewer.large_run import write_large_run

@@ -18,7 +18,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.preparation import margin_sizes
-from edit_eval.reporting.progress.live import progress_of
+from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.run_directory import RunDirectory
@@ -52,7 +52,7 @@ def gate(
         for source in (baseline, candidate)
     ]
     asked = [
-        Experiment.of(configuration, load_samples(configuration, progress_of(configuration))) for configuration in both
+        Experiment.of(configuration, load_samples(configuration, watch_run(configuration))) for configuration in both
     ]
     _refuse_unlike(*asked)
     for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True):

@@ -16,7 +16,7 @@ from edit_eval.plugins.serve.pictures import Sent
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.plugins.serve.watch import Watch
 from edit_eval.records import JUDGE_FAILED, Judgement
-from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot, write_live
+from edit_eval.reporting.live import Count, DeviceView, LatestEdit, ServiceView, Snapshot, write_live
 
 EVERY = 2.0
 """Seconds between two updates."""

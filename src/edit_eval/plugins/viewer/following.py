@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edit_eval.errors import EditEvalError, RunDirectoryError
 from edit_eval.records import Edit, Picture
-from edit_eval.reporting.progress.view import Live, read_live
+from edit_eval.reporting.live import Live, read_live
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.table import LiveTable

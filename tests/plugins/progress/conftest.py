@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edit_eval.reporting.progress import state
+from edit_eval.plugins.progress import state
 
 
 @pytest.fixture(autouse=True)

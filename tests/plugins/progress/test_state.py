@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.contract import Meter
+from edit_eval.plugins.progress.lines import Assignment, CategoryDone, Judged, Said, skipped
+from edit_eval.plugins.progress.state import LINES_KEPT, ProgressState
 from edit_eval.records import Edit, Status
-from edit_eval.reporting.progress.state import LINES_KEPT, ProgressState
-from edit_eval.reporting.progress.view import Assignment, CategoryDone, Judged, Said, Snapshot, skipped
+from edit_eval.reporting.live import Snapshot
 from edit_eval.store.recall import recall
 from edit_eval.store.table import JudgementTable
 from reporting.simulated_runs import TEN, Recording, SimulatedRun, Watched, a_judgement

@@ -15,26 +15,17 @@ from rich.rule import Rule
 from rich.table import Table
 
 from edit_eval.execution.contract import Meter
-from edit_eval.reporting.language import said, worded
-from edit_eval.reporting.progress.view import (
+from edit_eval.plugins.progress.lines import (
     Assignment,
     BenchmarkProgress,
     CategoryDone,
-    DeviceView,
     Judged,
     Line,
     Said,
-    Snapshot,
     asked_words,
     category_sentence,
-    counts,
     devices,
-    ending,
     first_samples,
-    how_far,
-    left,
-    meter_words,
-    more_devices,
     plan_sentence,
     reading_words,
     skipped,
@@ -42,6 +33,8 @@ from edit_eval.reporting.progress.view import (
     words_of,
     work_of,
 )
+from edit_eval.reporting.language import said, worded
+from edit_eval.reporting.live import DeviceView, Snapshot, counts, ending, how_far, left, meter_words, more_devices
 from edit_eval.reporting.terminal_text import Name, Styled, one_line, padded
 from edit_eval.text import Text, joined
 

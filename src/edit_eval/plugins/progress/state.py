@@ -18,27 +18,22 @@ from rich.cells import cell_len
 
 from edit_eval.execution.contract import Meter
 from edit_eval.pictures import UNREPEATABLE
-from edit_eval.records import CONTROL, DECLINED, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
-from edit_eval.reporting.formats import duration
-from edit_eval.reporting.language import said, worded
-from edit_eval.reporting.names import short_category
-from edit_eval.reporting.progress.view import (
+from edit_eval.plugins.progress.lines import (
     Assignment,
     AssignmentRow,
     CategoryDone,
-    CategorySum,
-    Count,
-    DeviceView,
     Judged,
     Line,
-    MeanSoFar,
     Said,
-    Snapshot,
     failed,
     loaded,
-    mean_so_far,
     skipped,
 )
+from edit_eval.records import CONTROL, DECLINED, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
+from edit_eval.reporting.formats import duration
+from edit_eval.reporting.language import said, worded
+from edit_eval.reporting.live import CategorySum, Count, DeviceView, MeanSoFar, Snapshot, count_statuses, mean_so_far
+from edit_eval.reporting.names import short_category
 from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.scheduling.estimates import Estimates, Mean
 from edit_eval.scheduling.fleet import Replica, ReplicaState
@@ -237,9 +232,9 @@ class Tally:
     def counts(self, now: float) -> tuple[Count, Count, Count]:
         """Counts edits, judgements and controls, without those of skipped samples."""
         return (
-            _count(self._edits.counts, NO_EDIT, self.edit_rate.per_minute(now)),
-            _count(self._judgements.counts, JUDGE_FAILED, self.judgement_rate.per_minute(now)),
-            _count(self._controls.counts, JUDGE_FAILED, None),
+            count_statuses(self._edits.counts, NO_EDIT, self.edit_rate.per_minute(now)),
+            count_statuses(self._judgements.counts, JUDGE_FAILED, self.judgement_rate.per_minute(now)),
+            count_statuses(self._controls.counts, JUDGE_FAILED),
         )
 
     @property
@@ -255,12 +250,6 @@ class Tally:
                 if judge not in self._critics
             )
         return self._means
-
-
-def settled_in(table: JudgementTable) -> int:
-    """Returns how many edits and judgements need no more work, which is what a `live.json` of them would add up to."""
-    edits, judgements, _ = Tally(table, table.rows()).counts(0.0)
-    return edits.settled + judgements.settled
 
 
 def address_of(record: Edit | Judgement) -> Address:
@@ -279,14 +268,6 @@ def group_of(judgement: Judgement) -> Group:
 def is_control(judgement: Judgement) -> bool:
     """True if it judges a picture made by no edit model."""
     return judgement.edit_model.startswith(CONTROL)
-
-
-def _count(counts: Counter[Status], failures: Iterable[Status], per_minute: float | None) -> Count:
-    failed = sum(counts[status] for status in failures)
-    total = counts.total() - counts[Status.SKIPPED]
-    settled = total - counts[Status.PENDING]
-    # A rate only makes sense while there is more to come.
-    return Count(counts[Status.OK], failed, total, settled, per_minute if settled < total else None)
 
 
 LINES_KEPT = 1_000

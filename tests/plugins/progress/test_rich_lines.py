@@ -11,22 +11,20 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleRenderable
 
 from edit_eval.execution.contract import Meter
-from edit_eval.records import Scoring
-from edit_eval.reporting.progress import live
-from edit_eval.reporting.progress.displays import LINES_AT_ONCE, RichProgress, bars_of, rendered
-from edit_eval.reporting.progress.view import (
+from edit_eval.plugins.progress import progress as live
+from edit_eval.plugins.progress.displays import LINES_AT_ONCE, RichProgress, bars_of, rendered
+from edit_eval.plugins.progress.lines import (
     Assignment,
     AssignmentRow,
     BenchmarkProgress,
     CategoryDone,
-    Count,
-    DeviceView,
     Judged,
     Line,
     Said,
-    Snapshot,
     skipped,
 )
+from edit_eval.records import Scoring
+from edit_eval.reporting.live import Count, DeviceView, Snapshot
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 
 GIB = 1 << 30

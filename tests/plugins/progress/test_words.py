@@ -9,29 +9,21 @@ from pathlib import Path
 import pytest
 
 from edit_eval.execution.contract import Meter
-from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.progress.displays import PlainProgress, sentences
-from edit_eval.reporting.progress.view import (
+from edit_eval.plugins.progress.displays import PlainProgress, sentences
+from edit_eval.plugins.progress.lines import (
     AssignmentRow,
     BenchmarkProgress,
     CategoryDone,
-    Count,
-    DeviceView,
     Judged,
     Said,
-    Snapshot,
     category_sentence,
-    counts,
-    device_words,
     devices,
-    ending,
     failed,
-    left,
     loaded,
-    more_devices,
     plan_sentence,
-    rate,
 )
+from edit_eval.records import Scale, Scoring, Status
+from edit_eval.reporting.live import Count, DeviceView, Snapshot, counts, device_words, ending, left, more_devices, rate
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 from simulated_driver import Fate
 

@@ -19,14 +19,15 @@ from typing import Any, Concatenate, Literal, ParamSpec, TextIO, cast
 
 from rich.console import Console
 
-from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Meter
-from edit_eval.reporting.language import said, speak
-from edit_eval.reporting.progress.displays import PlainProgress, RichProgress
-from edit_eval.reporting.progress.standard_streams import Descriptor
-from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Said, Snapshot, write_live
+from edit_eval.execution.spectator import Spectator
+from edit_eval.plugins.progress.displays import PlainProgress, RichProgress
+from edit_eval.plugins.progress.lines import BenchmarkProgress, Display, Said
+from edit_eval.plugins.progress.state import ProgressState
+from edit_eval.reporting.language import said
+from edit_eval.reporting.live import Snapshot, count_work, ending, write_live
+from edit_eval.reporting.standard_streams import Descriptor
 from edit_eval.reporting.terminal_text import Spoken
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -41,28 +42,6 @@ KEEP_EVERY = 1.0
 """Seconds between two writes of `live.json`."""
 PATIENCE = 2.0
 """Seconds to wait at the end for a display or a disk that hangs."""
-
-
-def progress_of(configuration: Configuration) -> Progress:
-    """Returns the progress that a configuration asks for, in the language of its run."""
-    speak(configuration.benchmark.language)
-    return live_progress(configuration.execution.progress)
-
-
-def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
-    """Returns the progress for a `mode` of `execution.progress`, on stderr.
-
-    Its `mode` and `reason` say what was chosen, and why.
-
-    Raises `ConfigurationError` for an unknown mode.
-    """
-    stream = sys.stderr if stream is None else stream
-    chosen, reason = choose(mode, stream, os.environ if environment is None else environment)
-    if chosen == "rich":
-        return Progress(RichProgress(terminal(stream)), chosen, reason)
-    if chosen != "none":
-        return Progress(PlainProgress(unbuffered(stream), scores=chosen == "lines"), chosen, reason)
-    return Progress(None, chosen, reason)
 
 
 def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[Mode, str]:
@@ -109,8 +88,22 @@ def _passed_on(name: str) -> Callable[..., None]:
     return tell
 
 
-class Progress:
-    """Shows a run on a display, and in `live.json` (see `edit_eval.execution.spectator.Spectator`)."""
+class Progress(Spectator):
+    """The drawn progress of a run, and its `live.json`: bars on a terminal, otherwise lines."""
+
+    @classmethod
+    def of(cls, mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
+        """Returns the progress for a `mode` of `execution.progress`, on stderr.
+
+        Its `mode` and `reason` say what was chosen, and why. Raises `ConfigurationError` for an unknown mode.
+        """
+        stream = sys.stderr if stream is None else stream
+        chosen, reason = choose(mode, stream, os.environ if environment is None else environment)
+        if chosen == "rich":
+            return cls(RichProgress(terminal(stream)), chosen, reason)
+        if chosen != "none":
+            return cls(PlainProgress(unbuffered(stream), scores=chosen == "lines"), chosen, reason)
+        return cls(None, chosen, reason)
 
     def __init__(
         self, display: Display | None, mode: Mode, reason: str, clock: Callable[[], float] = time.monotonic
@@ -120,8 +113,10 @@ class Progress:
         """The error that ended it."""
         self._display, self._clock = display, clock
         self._state: ProgressState | None = None
+        self._failed_display: Display | None = None
+        self._table: JudgementTable | None = None
         self._snapshot = Snapshot()
-        self._taken = 0.0
+        self._taken = self._began = 0.0
         self._threads: list[threading.Thread] = []
         self._over = threading.Event()
 
@@ -150,6 +145,7 @@ class Progress:
         directory: RunDirectory,
     ) -> None:
         """The run starts in `directory`. The caller keeps `table` and `meters` up to date."""
+        self._table, self._began = table, self._clock()
         if self.mode == "plain" and self._display is not None and self.reason != CONFIGURED:
             more = Text("; `progress: lines` also shows every score")
             self._display.write([Said("note", Text("progress: plain lines ({}{})", self.reason, more))])
@@ -173,12 +169,15 @@ class Progress:
             for thread in threads:
                 thread.join(PATIENCE)
             self._state = None
+        if self._failed_display is not None and not any(thread.is_alive() for thread in threads):
+            self._say_how_it_ended(self._failed_display)
+        self._table = self._failed_display = None
 
     @_harmless
     def note(self, text: str) -> None:
         """Shows a note to the person watching."""
         if self._display is None and not isinstance(self.failure, OSError | None):
-            print(said(Text("note: {}", text)), file=sys.stderr)
+            _print(Text("note: {}", text))
         elif self._state:
             self._state.note(text)
         elif self._display is not None:
@@ -233,10 +232,36 @@ class Progress:
             return
         self.failure, display, self._display = error, self._display, None
         why = Text("the progress display has failed ({}: {}); the run goes on", type(error).__name__, error)
-        with contextlib.suppress(Exception):  # there may be nobody left to read it
-            if display is not None:
-                display.has_read()
-                display.write([Said("note", why)])
+        if isinstance(error, OSError):  # there is nobody left to read it, or perhaps there is
+            with contextlib.suppress(Exception):
+                if display is not None:
+                    display.has_read()
+                    display.write([Said("note", why)])
+            return
+        self._failed_display = display
+        try:
+            if display is None:
+                raise error
+            display.has_read()
+            display.write([Said("note", why)])
+        except Exception:  # a display that cannot even say so
+            _print(Text("note: {}", why))
+
+    def _say_how_it_ended(self, display: Display) -> None:
+        """Says how the run ended, counted in its records: what the display has seen is not all of it."""
+        if self._table is not None:
+            edits, judgements, controls = count_work(self._table)
+            seconds = self._clock() - self._began
+            snapshot = Snapshot(edits=edits, judgements=judgements, controls=controls, seconds=seconds)
+            try:
+                display.close((), snapshot)
+            except Exception:  # what has failed may fail again
+                _print(Text("end: {}", ending(snapshot)))
+
+
+def _print(words: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # the latter for a stream that is closed
+        print(said(words), file=sys.stderr)
 
 
 # -- terminals --
