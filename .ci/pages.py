@@ -15,6 +15,7 @@ import importlib
 import json
 import re
 import sys
+import types
 import typing
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -242,7 +243,8 @@ class FieldPage:
             yield from self.write_tree([find_class(word) for word in words if word[0] != "-"], left_out)
         else:
             classes = [find_class(word) for word in words if word[0] != "-"]
-            fields = {field.name: field for cls in classes for field in list_fields(cls) if field.name not in left_out}
+            fields = first_of_each((field.name, field) for cls in classes for field in list_fields(cls))
+            fields = {name: field for name, field in fields.items() if name not in left_out}
             rows = (
                 (f"`{field.name}`", write_default(field.default), write_words(field.doc)) for field in fields.values()
             )
@@ -258,6 +260,9 @@ class FieldPage:
         }
         for field, cls in fields.values():
             what = write_words(field.doc)
+            words = list_words(typing.get_type_hints(cls).get(field.name))
+            if not all(f"`{word}`" in what for word in words):
+                what = f"{what} One of {', '.join(f'`{word}`' for word in words)}.".strip()
             if held := inner_classes(cls).get(field.name):
                 if held not in self.sections:
                     self.sections[held] = held.__name__
@@ -272,6 +277,23 @@ class FieldPage:
         for held in waiting:
             yield f"\n#### {held.__name__}\n\n{write_words(first_paragraph(held))}\n"
             yield from self.write_tree([held], set())
+
+
+def first_of_each(pairs: Iterable[tuple[str, Parameter]]) -> dict[str, Parameter]:
+    """Returns a mapping in which the first of several with one name counts."""
+    found: dict[str, Parameter] = {}
+    for name, field in pairs:
+        found.setdefault(name, field)
+    return found
+
+
+def list_words(hint: Any) -> list[str]:
+    """Returns the words that a type allows; none if it is not made of words."""
+    if typing.get_origin(hint) is typing.Literal:
+        return [word for word in typing.get_args(hint) if isinstance(word, str) and word]
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return [word for part in typing.get_args(hint) for word in list_words(part)]
+    return []
 
 
 def say_how_many(type_text: str) -> str:
