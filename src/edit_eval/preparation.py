@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
@@ -16,7 +17,7 @@ from edit_eval.execution.advice.imagined import assumed
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
-from edit_eval.experiment import Experiment, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.records import Results, Sample
 from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run
@@ -47,7 +48,7 @@ def controls_of(source: str | Path, **options: Unpack[LoadingOptions]) -> str:
     """Says how many controls a run of a configuration has and what they cost; empty if it has none to speak of."""
     configuration = load_configuration(source, **options)
     data = load_samples(configuration, watch_run(configuration))
-    return ControlQuestions.of(Experiment.of(configuration, data)).sentence
+    return ControlQuestions.of(make_experiment(configuration, data)).sentence
 
 
 def plan(
@@ -79,7 +80,7 @@ def plan(
     path, notes = configuration.benchmark.parameters.get("data_path", ""), list[Text]()
     if samples is None or Path(path).exists():
         data = load_samples(configuration, watch_run(configuration))
-        experiment = Experiment.of(configuration, data)
+        experiment = make_experiment(configuration, data)
         everything: Sequence[Sample] = data.samples
         notes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]
     else:

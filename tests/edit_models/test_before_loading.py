@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.edit_models.diffusers import DiffusersModel
@@ -20,7 +21,7 @@ from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.prediction import durations_of
 from edit_eval.execution.machine.fitting import weights_of
 from edit_eval.execution.machine.weights import PUBLISHED
-from edit_eval.experiment import Experiment, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.records import Picture, Sample
 from edit_eval.reporting.components import description_document, print_description
 from imagined_tasks import make_plan
@@ -70,7 +71,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 
 
 def experiment(configuration: Configuration) -> Experiment:
-    return Experiment.of(configuration, load_samples(configuration))
+    return make_experiment(configuration, load_samples(configuration))
 
 
 class TestRefusals:

@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edit_eval.asking import Listener, load_samples, make_experiment
 from edit_eval.config.components import import_class
 from edit_eval.config.families import shared_families
 from edit_eval.config.kinds import Kind
@@ -62,7 +63,7 @@ from edit_eval.execution.machine.fitting import (
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
 from edit_eval.execution.machine.places import Place, model_on, places, said_of
 from edit_eval.execution.machine.weights import Weights, expert_bytes, offline
-from edit_eval.experiment import Experiment, Listener, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
 from edit_eval.judges.closed_judges import MAKERS
@@ -660,7 +661,7 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
     what = configuration.benchmark.source
     try:
         data = load_samples(configuration, listener)
-        experiment = Experiment.of(configuration, data)
+        experiment = make_experiment(configuration, data)
     except Stopped as error:
         return Read(refusal(error, "disk"), None)
     except EditEvalError as error:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.checks import Context
 from edit_eval.execution.machine.fitting import Wanted
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
-from edit_eval.experiment import Experiment, load_samples
 from edit_eval.plugins.rehearse.driver import RehearsalDriver
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.records import Edit, Judgement, Results, model_title
@@ -115,7 +115,7 @@ def start(
     came = RehearsedStart()
     keys = {key for key in configuration.models if key.partition(" on ")[0] in filled}
     data = load_samples(configuration)
-    experiment, place = Experiment.of(configuration, data), Place(folder)
+    experiment, place = make_experiment(configuration, data), Place(folder)
     marks = folder.with_suffix(".marks")
     with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults, batches)) as driver:
         session = Session(configuration, driver)
