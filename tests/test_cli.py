@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import cli, evaluation, experiment, preparation, run
+from edit_eval import cli, evaluation, experiment, run
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
+from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.verbs.command_line import GROUPS, app, command_of
 from small_benchmark import sample_id
 

@@ -9,10 +9,11 @@ import pytest
 import yaml
 from PIL import Image
 
-from edit_eval import asking, experiment, preparation
+from edit_eval import asking, experiment
 from edit_eval.changes import list_changes
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import model_title
 from edit_eval.text import counted

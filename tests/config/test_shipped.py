@@ -21,11 +21,11 @@ from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.presets import Release
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.prediction import durations_of
 from edit_eval.judges.judge_table import published
 from edit_eval.plugins.init.models import look_at_model
 from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.plugins.init.writing import configuration_text
+from edit_eval.plugins.preparation.prediction import durations_of
 from edit_eval.workers.model_class import make_parameters
 from own_components import built_in
 

@@ -17,11 +17,11 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice import checks
-from edit_eval.execution.advice.prediction import durations_of
-from edit_eval.execution.machine.fitting import weights_of
-from edit_eval.execution.machine.weights import PUBLISHED
 from edit_eval.experiment import Experiment
+from edit_eval.plugins.preparation import checks
+from edit_eval.plugins.preparation.fitting import weights_of
+from edit_eval.plugins.preparation.prediction import durations_of
+from edit_eval.plugins.preparation.weights import PUBLISHED
 from edit_eval.records import Picture, Sample
 from edit_eval.reporting.components import description_document, print_description
 from imagined_tasks import make_plan

@@ -17,10 +17,10 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import LoadError
-from edit_eval.execution.machine.fitting import ANSWER_WORK
 from edit_eval.judges import transformers as transformers_judge
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.plugins.preparation.fitting import ANSWER_WORK
 from edit_eval.pretrained.loading import BESIDE_OTHERS
 from edit_eval.records import Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite

@@ -25,6 +25,7 @@ Kind = Literal[
     "examiner",
     "columns",
     "subject",
+    "check",
     "follower",
     "partition",
     "display",
@@ -120,6 +121,9 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval run",
         "store.subjects.contract:Kind",
         ("unfold", "pictures", "names", "company"),
+    ),
+    "check": ComponentKind(
+        Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "choose")
     ),
     "follower": ComponentKind(
         Text("a follower of runs"),

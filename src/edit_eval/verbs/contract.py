@@ -19,7 +19,7 @@ class Verb:
 
     about: ClassVar[Mapping[str, str]] = {}
     """`group`: the heading below which `edit-eval --help` lists it, by default that of the analyses; `before`: the verb
-    of the core before which it stands there, by default behind all. Both are literals: `--help` imports nothing."""
+    before which it stands there, by default behind all. Both are literals: `--help` imports nothing."""
     below: ClassVar[Mapping[str, type[Verb]]] = {}
     """The verbs that are typed behind its name, such as `export` of `vote export`."""
     call: Callable[..., None]

@@ -17,9 +17,9 @@ from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES
-from edit_eval.execution.machine.fitting import Wanted, need_of
-from edit_eval.execution.machine.weights import find_weights
 from edit_eval.judges.judge_table import FAMILIES as TABLE
+from edit_eval.plugins.preparation.fitting import Wanted, need_of
+from edit_eval.plugins.preparation.weights import find_weights
 from edit_eval.plugins.rehearse.came_of_it import NEAR
 from edit_eval.plugins.rehearse.configurations import LEAST_LAYERS
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Rehearsed, weight_bytes

@@ -15,7 +15,7 @@ from PIL import Image
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.shipped import shipped
-from edit_eval.execution.machine.weights import LAYERS, MATRICES, PUBLISHED, find_weights
+from edit_eval.plugins.preparation.weights import LAYERS, MATRICES, PUBLISHED, find_weights
 from edit_eval.plugins.rehearse.came_of_it import NEAR
 from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
 from edit_eval.plugins.rehearse.found import Rehearsal
@@ -201,7 +201,7 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
 
 
 QUANTISED = """import json, os, sys
-from edit_eval.execution.machine.weights import find_weights, quantised_bytes
+from edit_eval.plugins.preparation.weights import find_weights, quantised_bytes
 from edit_eval.plugins.rehearse.in_worker.rehearsed import networks_of, weight_bytes
 from edit_eval.workers.model_class import find_class, make_parameters
 from diffusers.quantizers.bitsandbytes import bnb_quantizer

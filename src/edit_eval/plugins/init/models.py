@@ -25,8 +25,8 @@ from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.image_folder import SUFFIXES, ImageFolder
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.prices import TYPICAL
 from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.prices import TYPICAL
 from edit_eval.judges.closed_judges import MAKERS, judge_of
 from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.text import Text, counted

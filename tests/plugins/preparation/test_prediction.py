@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound
+from edit_eval.plugins.preparation.prediction import Durations, Prediction, lower_bound
 from edit_eval.records import Refinement
 from edit_eval.scheduling.tasks import Model
 from imagined_tasks import simulated, tasks_of

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from edit_eval.execution.advice import probing
-from edit_eval.execution.advice.probing import EnvironmentProbe, environment_findings, probe
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding
+from edit_eval.plugins.preparation import probing
+from edit_eval.plugins.preparation.probing import EnvironmentProbe, environment_findings, probe
 from edit_eval.workers.probe import needed_modules
 
 MODEL = """

@@ -10,8 +10,8 @@ import pytest
 
 from edit_eval import evaluation
 from edit_eval.execution import session
-from edit_eval.execution.advice.planning import ImaginedMachine
-from edit_eval.preparation import plan
+from edit_eval.plugins.preparation.planning import ImaginedMachine
+from edit_eval.plugins.preparation.requests import plan
 from edit_eval.run import evaluate
 from edit_eval.workers.messages import Message
 from reporting.simulated_runs import AnsweringDriver

@@ -7,20 +7,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from edit_eval.config.components import import_class
-from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.release_table import RELEASE
-from edit_eval.endpoints.closed_models import SOON, days_left, own_file
-from edit_eval.errors import ConfigurationError
-from edit_eval.execution.findings import Finding
-from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
-from edit_eval.execution.machine.weights import PUBLISHED, Weights
 from edit_eval.files.hub import Repository, fetch_model, is_address, local_path
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.preparation.fitting import checkpoint_of, weights_of
+from edit_eval.plugins.preparation.weights import PUBLISHED, Weights
 from edit_eval.pretrained.folders import is_hub_name
 from edit_eval.text import Text, joined
 from edit_eval.workers.model_class import find_class, make_parameters
@@ -39,26 +35,6 @@ SAID: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def card_of(section: ModelSection, folder: Path) -> Mapping[str, str]:
-    """Returns the model's card; empty if its class has none, or only its own environment can import it.
-
-    Raises `ConfigurationError` for parameters that the model does not take.
-    """
-    card: Mapping[str, str] = asked(section, folder, "card") or {}
-    return card
-
-
-def asked(section: ModelSection, folder: Path, method: str) -> Any:
-    """Calls a static method of a model's class with its parameters; None if there is no such method."""
-    try:
-        kind: Kind = "judge" if section.protocol else "edit_model"
-        model_class = import_class(kind, section.class_path, folder)
-    except ConfigurationError:  # only its own environment can import it
-        return None
-    function = getattr(model_class, method, None)
-    return function(make_parameters(model_class, section.parameters)) if function is not None else None
-
-
 def card_lines(card: Mapping[str, str]) -> Iterator[str]:
     """Yields a card as lines for people."""
     if not card:
@@ -71,35 +47,6 @@ def card_lines(card: Mapping[str, str]) -> Iterator[str]:
         yield Text("it needs {}", card["environment"])
     if card.get("notes"):
         yield card["notes"]
-
-
-OLD = 90
-"""Days after which what was seen of a closed model is called old."""
-
-
-def sale_findings(card: Mapping[str, str], who: str) -> Iterator[Finding]:
-    """Yields when a model that its maker alone runs ends, what is not known of it, and how old all of that is."""
-    if not card.get("seen"):
-        return
-    ends, left = card.get("ends", ""), days_left(card.get("ends", ""))
-    if left is not None and left < 0:
-        advice = Text("take another model, or correct its row in {}", own_file())
-        yield Finding("models", "problem", Text("{}: it was switched off on {}", who, ends), advice)
-    elif left is not None:
-        yield Finding("models", "warning" if left <= SOON else "note", Text("{}: it is switched off on {}", who, ends))
-    if needed := card.get("unpriced"):
-        yield Finding("models", "note", Text("{}: its price is not known; max_cost needs {}", who, needed))
-    age = -(days_left(card["seen"]) or 0)
-    if age < 0:
-        words = Text("{}: {} is the day on which its facts were looked up, and is still to come", who, card["seen"])
-        yield Finding("models", "warning", words, Text("correct its row in {}, or this machine's clock", own_file()))
-        return
-    old = Text(
-        "{1}: its price, end and abilities were looked up on {2}, {0} day ago",
-        *(age, who, card["seen"]),
-        plural="{1}: its price, end and abilities were looked up on {2}, {0} days ago",
-    )
-    yield Finding("models", "warning" if age > OLD else "note", old)
 
 
 HUB = "https://huggingface.co"

@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice import checks
-from edit_eval.execution.advice.cards import hub_answers
-from edit_eval.execution.advice.checks import Check, Context, claimed_twice, devices, look, reachable
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.preparation import examine, plan
+from edit_eval.plugins.preparation import checks
+from edit_eval.plugins.preparation.cards import hub_answers
+from edit_eval.plugins.preparation.checks import CheckRow, Context, claimed_twice, devices, look, reachable
+from edit_eval.plugins.preparation.requests import examine, plan
 from fake_nvml import gpu, install
 from small_benchmark import configuration
 
@@ -47,14 +47,14 @@ def big(tmp_path: Path, **params: Any) -> dict[str, Any]:
     return raw
 
 
-def problems(raw: dict[str, Any], check: Check, environment: dict[str, str]) -> list[str]:
+def problems(raw: dict[str, Any], check: CheckRow, environment: dict[str, str]) -> list[str]:
     """What a check finds wrong with the edit model, on a machine without a GPU."""
     context = Context(load_configuration(raw), LocalMachine({}), environment)
     findings = look(context, [check])
     return [finding.line for finding in findings if finding.stops and finding.who.startswith("edit model")]
 
 
-GPU, HUB = Check(devices), Check(reachable, each=True)
+GPU, HUB = CheckRow(devices), CheckRow(reachable, each=True)
 
 
 def refusal(raw: dict[str, Any], **options: Any) -> str:
@@ -159,7 +159,7 @@ def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, m
             for wanted in context.wanted
         ]
 
-    monkeypatch.setattr(checks, "CHECKS", (Check(none, refuses=True),))
+    monkeypatch.setattr(checks, "CHECKS", (CheckRow(none, refuses=True),))
     assert evaluate(raw, run_dir="run", report=False).reached
     assert evaluate(raw, run_dir="other", reuse_from=[first.path], report=False).reached
     raw["reward_model"]["params"]["default_answer"] = "Score: 6.000"

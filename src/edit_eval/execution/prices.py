@@ -7,7 +7,7 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.cards import asked
+from edit_eval.execution.checks import asked
 from edit_eval.execution.contract import Price
 from edit_eval.records import Edit, Status
 from edit_eval.text import Text, counted

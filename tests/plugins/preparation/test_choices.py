@@ -13,11 +13,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.execution.advice import planning
-from edit_eval.execution.choices import Choices, choose
+from edit_eval.execution.checks import choose
+from edit_eval.execution.choices import Choices
 from edit_eval.execution.machine import devices
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.session import lay_out
+from edit_eval.plugins.preparation import planning
 from fake_nvml import GIB, gpu, install
 from imagined_tasks import make_plan
 from small_benchmark import configuration, write_benchmark

@@ -7,7 +7,6 @@ cache, as a run would, and a model behind a server is asked one question, by the
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import os
 import shutil
@@ -15,28 +14,57 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.asking import Listener, load_samples, make_experiment
-from edit_eval.config.components import import_class
 from edit_eval.config.families import shared_families
 from edit_eval.config.kinds import Kind
-from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
-from edit_eval.execution.advice.cards import (
+from edit_eval.execution.checks import (
+    Check,
+    CheckContext,
+    card_of,
+    class_of,
+    registered_checks,
+    sale_findings,
+    short_limits,
+    silent_judges,
+    takes,
+)
+from edit_eval.execution.choices import Choices
+from edit_eval.execution.contract import Gpu, Machine
+from edit_eval.execution.findings import Finding, Level
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
+from edit_eval.execution.machine.memory import gib
+from edit_eval.execution.machine.places import Place, model_on, places, said_of
+from edit_eval.experiment import Experiment
+from edit_eval.json_values import JsonObject
+from edit_eval.judges.closed_judges import MAKERS
+from edit_eval.plugins.preparation.automatic import Room, decide, resolve, room_together
+from edit_eval.plugins.preparation.cards import (
     bytes_of_weights,
     card_lines,
-    card_of,
     download_command,
     hub_address,
     hub_answers,
     published,
-    sale_findings,
 )
-from edit_eval.execution.advice.probing import (
+from edit_eval.plugins.preparation.fitting import (
+    Wanted,
+    checkpoint_of,
+    claim_of,
+    fit_findings,
+    host_findings,
+    together_findings,
+    weights_of,
+)
+from edit_eval.plugins.preparation.machine import disk_findings, gb, gpu_findings, host_finding
+from edit_eval.plugins.preparation.probing import (
     EnvironmentProbe,
     ability_findings,
     edit_finding,
@@ -45,52 +73,22 @@ from edit_eval.execution.advice.probing import (
     server_finding,
     shared_environments,
 )
-from edit_eval.execution.choices import Room, decide, room_together
-from edit_eval.execution.contract import Gpu, Machine
-from edit_eval.execution.findings import Finding, Level
-from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
-from edit_eval.execution.machine.fitting import (
-    Wanted,
-    checkpoint_of,
-    claim_of,
-    fit_findings,
-    gib,
-    host_findings,
-    together_findings,
-    weights_of,
-)
-from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
-from edit_eval.execution.machine.places import Place, model_on, places, said_of
-from edit_eval.execution.machine.weights import Weights, expert_bytes, offline
-from edit_eval.experiment import Experiment
-from edit_eval.json_values import JsonObject
-from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
-from edit_eval.judges.closed_judges import MAKERS
+from edit_eval.plugins.preparation.weights import Weights, expert_bytes, offline
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.pretrained.host_memory import host_memory
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
 from edit_eval.records import Sample, model_title
-from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted, joined
 from edit_eval.workers.example import example_sample
 
 MOST_NAMED = 20
 """Bad samples that are listed one by one."""
-TOKENS_A_SECOND = 10.0
-"""What a large judge writes in a second at least, on one device."""
 LARGE = 2 * 10**9
 """Bytes; a smaller model may well be meant for the CPU."""
 THOUGHT_NEEDED, THOUGHT_GIVEN = 2048, 8192
 """Tokens; thinking about a pair of pictures often takes some thousand, and is useless if cut off."""
-WANTED = {
-    "score": Text("a bare score"),
-    "reason_then_score": Text("reasons and a score"),
-    "json": Text("reasons and numbers as JSON"),
-    "labels": Text("a letter for each criterion"),
-}
 
 
 class Read(NamedTuple):
@@ -102,23 +100,23 @@ class Read(NamedTuple):
 
 
 @dataclass
-class Context:
+class Context(CheckContext):
     """What checks look at. Each fact is found out once, when a check first asks for it."""
 
-    configuration: Configuration
-    machine: Machine
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     run_folder: Path = Path("runs")
     """Where the run would write."""
     listener: Listener | None = None
     """Is told how far the benchmark is read."""
-    laid_out: Sequence[Model] | None = None
-    """The models to check, if their devices are known; else all models, as they would be laid out."""
     experiment_known: Experiment | None = None
     """The experiment, if the benchmark has been read already."""
     skip_benchmark: bool = False
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    """What a batch takes each judge, as a pilot has shown."""
+
+    @classmethod
+    def of(cls, context: CheckContext) -> Context:
+        """Returns a context with what a run or another package has given."""
+        if isinstance(context, Context):
+            return context
+        return cls(context.configuration, context.machine, context.environment, context.laid_out)
 
     @cached_property
     def gpus(self) -> Sequence[Gpu]:
@@ -155,12 +153,12 @@ class Context:
         except OSError:  # a folder that must not be read, which loading reports better
             weights = Weights("", None)
         model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
-        load = getattr(_class_of(key, section, folder), "load", None)
+        load = getattr(class_of(_kind(key), section, folder), "load", None)
         return Wanted(
             model,
             section,
             weights,
-            _takes("offload", load),
+            takes("offload", load),
             claim_of(section, chosen, self.gpus),
             experts,
             loads_otherwise=not getattr(load, "__module__", "").startswith("edit_eval."),
@@ -187,7 +185,7 @@ class Context:
         return self.experiment_known or self.benchmark.experiment
 
 
-class Check(NamedTuple):
+class CheckRow(NamedTuple):
     """One check, and who makes it besides `doctor`, which makes all."""
 
     find: Callable[..., Iterable[Finding]]
@@ -200,7 +198,7 @@ class Check(NamedTuple):
     """It is made for each model; several such in a row are made model by model."""
 
 
-def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
+def look(context: Context, checks: Sequence[CheckRow]) -> Iterator[Finding]:
     """Yields the findings of these checks, in order."""
     for each, some in itertools.groupby(checks, key=lambda check: check.each):
         if not each:
@@ -212,23 +210,6 @@ def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
             for finding in itertools.chain.from_iterable(check.find(context, model) for check in together):
                 guess = finding.stops and model.loads_otherwise
                 yield replace(finding, level="warning") if guess else finding
-
-
-def refuse(context: Context) -> None:
-    """Raises `ConfigurationError` for the first problem that makes a run refuse to start.
-
-    Raises `Stopped` if a model would fit, were nothing else on its GPUs or on the host.
-    """
-    for finding in look(context, [check for check in CHECKS if check.refuses]):
-        if finding.stops:
-            raise ConfigurationError(finding.line)
-    empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
-    for model in (model for model in context.wanted if not model.loads_otherwise):
-        held = [finding for finding in fits(context, model) if finding.stops]
-        if held and any(finding.stops for finding in fit_findings(model, empty, host_memory())):
-            raise ConfigurationError(held[0].line)
-        if held:
-            raise Stopped(Text("{}; rerun the same command when that is free", held[0].line))
 
 
 def rooms(context: Context) -> dict[str, Room]:
@@ -272,7 +253,7 @@ def examine(
     findings = refusal(refused) if refused is not None else []
     if configuration is not None:
         context = Context(configuration, machine, skip_benchmark=refused is not None, **more)
-        return [*findings, *look(context, CHECKS)]
+        return findings + [finding for check in registered_checks() for finding in check.find(context)]
     if refused is None:
         findings.append(Finding("configuration", "note", Text("none was given: only the machine is checked")))
     environment, gpus = dict(os.environ), machine.gpus()
@@ -439,18 +420,6 @@ def _asked(
 
 def _kind(key: str) -> Kind:
     return "edit_model" if key.startswith("edit:") else "judge"
-
-
-def _class_of(key: str, section: ModelSection, folder: Path) -> Any:
-    """Returns the model's class; None if only its own environment can import it."""
-    try:
-        return import_class(_kind(key), section.class_path, folder)
-    except ConfigurationError:
-        return None
-
-
-def _takes(keyword: str, method: Any) -> bool:
-    return method is not None and keyword in inspect.signature(method).parameters
 
 
 def _about_the_example(
@@ -717,28 +686,12 @@ def keys(context: Context) -> Iterator[Finding]:
                 yield Finding("keys", "problem", text, Text("export {}=...", name))
 
 
-def short_limits(context: Context) -> list[Finding]:
-    """Warns about judges whose answers are likely to be cut off, and so to give no scores."""
-    findings: list[Finding] = []
-    if (experiment := context.experiment) is None:
-        return findings
-    for name, section in context.configuration.judges.items():
-        forms = {question.question.form for asked in experiment.asked[name] for question in asked}
-        form = max(forms & TOKENS_NEEDED.keys(), key=TOKENS_NEEDED.__getitem__, default="")
-        for limit in LIMITS:
-            tokens = section.parameters.get(limit)
-            if form and isinstance(tokens, int) and tokens < TOKENS_NEEDED[form]:
-                what = WANTED.get(form, Text("its answers"))
-                text = Text(
-                    "judge {}: `{}: {}` is too low for {}; an answer that is cut off gives no score",
-                    name,
-                    limit,
-                    tokens,
-                    what,
-                )
-                advice = Text("set it to {}, or leave it out", TOKENS_GIVEN[form])
-                findings.append(Finding("models", "warning", text, advice))
-    return findings
+def limits(context: Context) -> list[Finding]:
+    return [] if context.experiment is None else short_limits(context.configuration, context.experiment)
+
+
+def silence(context: Context) -> Iterator[Finding]:
+    return silent_judges(context.configuration, {})
 
 
 def short_thoughts(context: Context) -> list[Finding]:
@@ -756,46 +709,50 @@ def short_thoughts(context: Context) -> list[Finding]:
     return findings
 
 
-def silent_judges(context: Context) -> Iterator[Finding]:
-    """Warns about judges that tell no steps and may be taken for hung while they write."""
-    for name, section in context.configuration.judges.items():
-        limit, took = section.placement.timeout, context.seconds.get(name, 0.0)
-        numbers = (section.parameters.get(key) for key in LIMITS)
-        tokens = max((number for number in numbers if isinstance(number, int)), default=0)
-        judge = _class_of(f"judge:{name}", section, context.configuration.folder)
-        tells = judge is None or not getattr(judge, "holds_device", True) or _takes("on_step", judge.judge)
-        if tells or not (took > limit / 2 or tokens > limit * TOKENS_A_SECOND):
-            continue
-        rate = tokens / limit
-        text = Text("judge {}: {} tokens within `timeout: {:g}` are {:.0f} a second", name, tokens, limit, rate)
-        if took:
-            text = Text("judge {}: a batch took {:.0f} s, and its `timeout` is {:g}", name, took, limit)
-        advice = Text("it tells no steps, so a longer answer is taken for hung: raise `timeout`, or take `on_step`")
-        yield Finding("models", "warning", text, advice)
-
-
 CHECKS = (
-    Check(configuration_as_read),
-    Check(gpus_here),
-    Check(host),
-    Check(claimed_twice, refuses=True),
-    Check(devices, refuses=True),
-    Check(loads_at_once, room=True),
-    Check(environments),
-    Check(python_path),
-    Check(cards, each=True, refuses=True),
-    Check(reachable, each=True, refuses=True),
-    Check(weights, each=True, refuses=True),
-    Check(fits, each=True, room=True),
-    Check(other_machines),
-    Check(families),
-    Check(together),
-    Check(automatic),
-    Check(benchmark),
-    Check(disk),
-    Check(keys, refuses=True),
-    Check(short_limits),
-    Check(short_thoughts),
-    Check(silent_judges),
+    CheckRow(configuration_as_read),
+    CheckRow(gpus_here),
+    CheckRow(host),
+    CheckRow(claimed_twice, refuses=True),
+    CheckRow(devices, refuses=True),
+    CheckRow(loads_at_once, room=True),
+    CheckRow(environments),
+    CheckRow(python_path),
+    CheckRow(cards, each=True, refuses=True),
+    CheckRow(reachable, each=True, refuses=True),
+    CheckRow(weights, each=True, refuses=True),
+    CheckRow(fits, each=True, room=True),
+    CheckRow(other_machines),
+    CheckRow(families),
+    CheckRow(together),
+    CheckRow(automatic),
+    CheckRow(benchmark),
+    CheckRow(disk),
+    CheckRow(keys, refuses=True),
+    CheckRow(limits),
+    CheckRow(short_thoughts),
+    CheckRow(silence),
 )
 """All checks, in the order in which they are made and reported."""
+
+
+class MachineChecks(Check):
+    """What is known of this machine, the models' weights and environments, and whether one fits the other."""
+
+    def find(self, context: CheckContext) -> Iterator[Finding]:
+        """Makes all checks."""
+        return look(Context.of(context), CHECKS)
+
+    def refusals(self, context: CheckContext) -> Iterator[Finding]:
+        """Makes those that refuse; a model that would fit, were nothing else there, may fit later."""
+        context = Context.of(context)
+        yield from look(context, [check for check in CHECKS if check.refuses])
+        empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
+        for model in (model for model in context.wanted if not model.loads_otherwise):
+            if held := next((finding for finding in fits(context, model) if finding.stops), None):
+                fits_empty = not any(finding.stops for finding in fit_findings(model, empty, host_memory()))
+                yield replace(held, passing=fits_empty)
+
+    def choose(self, context: CheckContext) -> Choices:
+        """Resolves `auto` by the memory that is free now."""
+        return resolve(context)

@@ -9,9 +9,10 @@ import pytest
 
 from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.advice.checks import Context, short_limits, short_thoughts
+from edit_eval.execution.checks import short_limits
 from edit_eval.execution.engine.pilot import cut_off_sentences
 from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.plugins.preparation.checks import Context, short_thoughts
 from edit_eval.records import Reply, Status
 from small_benchmark import configuration, write_benchmark
 from small_matrix import Asking, ask, give_reply, imagined_edit, small_matrix
@@ -24,8 +25,7 @@ def found(folder: Path, form: str, judge: dict[str, Any]) -> list[tuple[str, str
     settings["reward_model"] = judge
     loaded = load_configuration(settings)
     experiment = make_experiment(loaded, load_samples(loaded))
-    context = Context(loaded, LocalMachine(), experiment_known=experiment)
-    return [(finding.text, finding.advice) for finding in short_limits(context)]
+    return [(finding.text, finding.advice) for finding in short_limits(loaded, experiment)]
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ import pytest
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import ModelSection
-from edit_eval.execution.advice.checks import Context, rooms
-from edit_eval.execution.advice.planning import ImaginedMachine
-from edit_eval.execution.machine.fitting import Wanted, fit_findings, need_of
-from edit_eval.execution.machine.weights import GIB, Weights, expert_bytes, transformers_version
+from edit_eval.execution.machine.memory import GIB
+from edit_eval.plugins.preparation.checks import Context, rooms
+from edit_eval.plugins.preparation.fitting import Wanted, fit_findings, need_of
+from edit_eval.plugins.preparation.planning import ImaginedMachine
+from edit_eval.plugins.preparation.weights import Weights, expert_bytes, transformers_version
 from edit_eval.scheduling.tasks import Model
 from small_benchmark import configuration
 

@@ -14,13 +14,13 @@ import pytest
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
-from edit_eval.execution.advice import imagined as advice_imagined
-from edit_eval.execution.advice import planning
-from edit_eval.execution.advice.imagined import ImaginedWork, stretched
-from edit_eval.execution.advice.planning import Cluster, ImaginedMachine, Plan, imagined_gpus
-from edit_eval.execution.advice.prediction import Durations, durations_of, simulate
 from edit_eval.experiment import Experiment
-from edit_eval.preparation import plan
+from edit_eval.plugins.preparation import imagined as advice_imagined
+from edit_eval.plugins.preparation import planning
+from edit_eval.plugins.preparation.imagined import ImaginedWork, stretched
+from edit_eval.plugins.preparation.planning import Cluster, ImaginedMachine, Plan, imagined_gpus
+from edit_eval.plugins.preparation.prediction import Durations, durations_of, simulate
+from edit_eval.plugins.preparation.requests import plan
 from edit_eval.records import Activity, Results, Sample, Status
 from edit_eval.run import Run, evaluate
 from edit_eval.scheduling.tasks import Model

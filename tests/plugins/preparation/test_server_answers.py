@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from edit_eval import preparation
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
-from edit_eval.execution.advice.probing import server_finding
 from edit_eval.execution.findings import Finding
+from edit_eval.plugins.preparation import requests as preparation
+from edit_eval.plugins.preparation.probing import server_finding
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Question
 from image_server import ImageServer, Reply

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice import checks
-from edit_eval.execution.advice.control_questions import ControlQuestions
-from edit_eval.execution.advice.imagined import assumed
-from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
+from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment
-from edit_eval.records import Results, Sample
+from edit_eval.plugins.preparation import checks
+from edit_eval.plugins.preparation.imagined import assumed
+from edit_eval.plugins.preparation.planning import Cluster, Plan, make_plan
+from edit_eval.records import Results, Sample, Scale
 from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run
-from edit_eval.statistics.gate import fewest_images, images_to_show
+from edit_eval.statistics.gate import margin_sizes
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 
@@ -82,7 +82,9 @@ def plan(
         data = load_samples(configuration, watch_run(configuration))
         experiment = make_experiment(configuration, data)
         everything: Sequence[Sample] = data.samples
-        notes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]
+        notes += (
+            [] if margin is None else [size.line_for(margin) for size in margin_sizes(*_judged(experiment), margin)]
+        )
     else:
         experiment, note = assumed(configuration)
         everything = experiment.samples
@@ -104,40 +106,7 @@ def plan(
     return replace(made, notes=(*made.notes, *notes))
 
 
-class MarginSize(NamedTuple):
-    """Number of images needed to show by one judge that an edit model is less than a margin worse than another."""
-
-    judge: str
-    images: int
-    """Number of source images in the benchmark."""
-    fewest: int
-    """Least number that can show it."""
-    enough: Mapping[float, int]
-    """Standard deviation of the two's differences on an image -> images with which an equally good model passes 4 times
-    in 5."""
-
-    def line_for(self, margin: float) -> Text:
-        """Returns it as a sentence."""
-        each = [Text("{:,} if it is {:g}", count, deviation) for deviation, count in self.enough.items()]
-        return Text(
-            "margin {:g} by judge {}: {:,} images here, {:,} at least; to pass 4 times in 5 when both are equally good "
-            "takes, by the standard deviation of their differences on an image, {}",
-            margin,
-            self.judge,
-            self.images,
-            self.fewest,
-            each,
-        )
-
-
-def margin_sizes(experiment: Experiment, margin: float) -> list[MarginSize]:
-    """Returns the sizes for each judge of single edits. Raises `ConfigurationError` for a margin not above 0."""
-    images, sizes = len({sample.cluster for sample in experiment.samples if not sample.fault}), list[MarginSize]()
-    for judge in experiment.judges_of_one:
-        scale = judge.scoring.scale
-        fewest = fewest_images(margin, scale)
-        wide = scale.span or 10.0
-        of = {share * wide: images_to_show(margin, scale, share * wide) for share in (0.05, 0.1, 0.2)}
-        enough = {deviation: count for deviation, count in of.items() if count is not None}
-        sizes.append(MarginSize(judge.name, images, fewest, enough))
-    return sizes
+def _judged(experiment: Experiment) -> tuple[dict[str, Scale], int]:
+    """Returns the scale of each judge of single edits, and how many source images there are."""
+    images = {sample.cluster for sample in experiment.samples if not sample.fault}
+    return {judge.name: judge.scoring.scale for judge in experiment.judges_of_one}, len(images)

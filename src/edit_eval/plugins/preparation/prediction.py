@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.cards import asked
+from edit_eval.execution.checks import asked
 from edit_eval.judges.judge_table import published
 from edit_eval.records import Activity, Results, Status, no_garbage
 from edit_eval.scheduling.estimates import Estimates

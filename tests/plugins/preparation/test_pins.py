@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.execution.advice.probing import PINS, EnvironmentProbe, shared_environments
+from edit_eval.plugins.preparation.probing import PINS, EnvironmentProbe, shared_environments
 
 EDITOR = EnvironmentProbe("edit model a", "/e/python", "edit_model", "edit_eval.edit_models.diffusers:DiffusersModel")
 CLIENT = EnvironmentProbe("judge b", "/e/python", "judge", "edit_eval.judges.chat_endpoint:ChatEndpoint")

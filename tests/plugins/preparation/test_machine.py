@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.memory import disk_findings, gpu_findings, host_finding
+from edit_eval.plugins.preparation.machine import disk_findings, gpu_findings, host_finding
 from fake_nvml import GIB, gpu, install
 
 

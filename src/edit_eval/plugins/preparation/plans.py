@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from edit_eval.execution.advice.planning import ClusterSize, Combination, Plan
 from edit_eval.execution.findings import Finding, Level
+from edit_eval.plugins.preparation.planning import ClusterSize, Combination, Plan
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.language import worded
 from edit_eval.reporting.table import Column, Table, Words, terminal_table

@@ -18,16 +18,17 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
-from edit_eval import preparation
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
-from edit_eval.execution.advice import checks, probing
-from edit_eval.execution.advice.checks import examine, refusal
+from edit_eval.execution.checks import refuse, silent_judges
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine import devices
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.weights import GIB
+from edit_eval.execution.machine.memory import GIB
+from edit_eval.plugins.preparation import checks, probing
+from edit_eval.plugins.preparation import requests as preparation
+from edit_eval.plugins.preparation.checks import examine, refusal
 from fake_nvml import gpu, install
 
 
@@ -224,7 +225,7 @@ class TestModels:
         assert "judge qwen3_vl: judge has no safetensors" in texts
         context = checks.Context(self.big(load, {"device": "cpu"}, model_name="judge", device="cpu"), LocalMachine())
         with pytest.raises(ConfigurationError, match="judge has no safetensors"):
-            checks.refuse(context)
+            refuse(context)
 
     @pytest.mark.parametrize(
         ("free", "error", "said"),
@@ -239,7 +240,7 @@ class TestModels:
         """A GPU that is too small, or one that others hold."""
         install(monkeypatch, gpu(0, free, 24 if free > 20 else 80, users=[(os.getppid(), 70 * GIB)]))
         with pytest.raises(error, match=said):
-            checks.refuse(checks.Context(self.big(load), LocalMachine()))
+            refuse(checks.Context(self.big(load), LocalMachine()))
 
     @pytest.mark.parametrize(("total", "error"), [(10, ConfigurationError), (200, Stopped)])
     def test_what_others_hold_of_the_host_is_waited_for(
@@ -248,7 +249,7 @@ class TestModels:
         monkeypatch.setattr(devices, "free_host_memory", lambda: 9 * GIB)
         monkeypatch.setattr(checks, "host_memory", lambda: total * GIB)
         with pytest.raises(error, match=r"of host memory for 1 CPU worker, but 9\.0 GiB are free"):
-            checks.refuse(checks.Context(self.big(load, {"device": "cpu"}, device="cpu"), LocalMachine()))
+            refuse(checks.Context(self.big(load, {"device": "cpu"}, device="cpu"), LocalMachine()))
 
     @pytest.mark.parametrize(
         ("memory", "params"),
@@ -264,7 +265,7 @@ class TestModels:
         """On a GPU of 2 GiB, or one whose driver does not tell."""
         install(monkeypatch, {**gpu(0, 2, 2), **memory})
         judge = {"type": "transformers", "params": {"model_name": "Qwen/Qwen3-VL-8B-Instruct", **params}}
-        checks.refuse(checks.Context(load(reward_model=judge), LocalMachine()))
+        refuse(checks.Context(load(reward_model=judge), LocalMachine()))
 
     def test_a_class_that_loads_in_a_way_of_its_own_is_warned_of_and_never_refused(
         self, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
@@ -285,8 +286,8 @@ class TestModels:
 
         for model, said in ((str(half), "no safetensors"), ("Qwen/Qwen3-VL-8B-Instruct", "only 2.0 GiB free")):
             with pytest.raises(ConfigurationError, match=said):
-                checks.refuse(judged("Heir", model))
-            checks.refuse(judged("Own", model))
+                refuse(judged("Heir", model))
+            refuse(judged("Own", model))
             warned = [f for f in examine(judged("Own", model).configuration) if said in f.sentence]
             assert [finding.level for finding in warned] == ["warning"]
 
@@ -486,7 +487,7 @@ def test_a_judge_that_tells_no_steps_may_be_taken_for_hung(
         f"    def judge(self, {takes}): return []\n"
     )
     judge = {"class_path": f"{tmp_path}/silent.py:Judge", "params": {"device_ids": "cpu", **params}}
-    findings = [f.sentence for f in examine(load(reward_model=judge), seconds=seconds) if "tells no steps" in f.advice]
+    findings = [f.sentence for f in silent_judges(load(reward_model=judge), seconds)]
     assert [said in sentence for sentence in findings] == [True] * bool(said)
 
 

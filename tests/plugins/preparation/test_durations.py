@@ -9,7 +9,7 @@ import pytest
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.prediction import Duration, durations_of
+from edit_eval.plugins.preparation.prediction import Duration, durations_of
 from imagined_tasks import make_plan
 from small_benchmark import configuration
 

@@ -28,7 +28,6 @@ from edit_eval.judges import judge_table
 from edit_eval.pretrained.folders import cached_folder, parts_in, read_index
 from edit_eval.text import Text
 
-GIB = 1 << 30
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 FLOATING = {"F64", "F32", "F16", "BF16"}
 """Types that loading converts to the parameter `dtype`; integers and 8-bit floats stay as they are stored."""

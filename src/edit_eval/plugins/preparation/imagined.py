@@ -13,7 +13,7 @@ from edit_eval.benchmarks.contract import CATEGORIES, canonical
 from edit_eval.config.components import identified
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.execution.advice.control_questions import ControlQuestions
+from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, left_to_do
 from edit_eval.experiment import Experiment

@@ -11,12 +11,22 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.cards import card_lines, card_of, sale_findings
-from edit_eval.execution.advice.checks import Context, rooms
-from edit_eval.execution.advice.checks import devices as devices_of
-from edit_eval.execution.advice.control_questions import ControlQuestions
-from edit_eval.execution.advice.imagined import ImaginedWork
-from edit_eval.execution.advice.prediction import (
+from edit_eval.execution.checks import card_of, choose, sale_findings
+from edit_eval.execution.choices import Choices
+from edit_eval.execution.contract import Gpu, Machine
+from edit_eval.execution.control_questions import ControlQuestions
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.machine.memory import GIB
+from edit_eval.execution.machine.places import Place, model_on, places
+from edit_eval.execution.prices import cost_words, expected_cost, prices_of
+from edit_eval.experiment import Experiment
+from edit_eval.json_values import JsonObject
+from edit_eval.plugins.preparation.automatic import Room
+from edit_eval.plugins.preparation.cards import card_lines
+from edit_eval.plugins.preparation.checks import Context, rooms
+from edit_eval.plugins.preparation.checks import devices as devices_of
+from edit_eval.plugins.preparation.imagined import ImaginedWork
+from edit_eval.plugins.preparation.prediction import (
     Duration,
     Durations,
     Prediction,
@@ -25,14 +35,6 @@ from edit_eval.execution.advice.prediction import (
     simulate,
     too_short,
 )
-from edit_eval.execution.advice.prices import cost_words, expected_cost, prices_of
-from edit_eval.execution.choices import Choices, Room, choose
-from edit_eval.execution.contract import Gpu, Machine
-from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.places import Place, model_on, places
-from edit_eval.execution.machine.weights import GIB
-from edit_eval.experiment import Experiment
-from edit_eval.json_values import JsonObject
 from edit_eval.records import Results, Sample
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model

@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.advice.planning import Plan
 from edit_eval.execution.findings import Finding
+from edit_eval.plugins.preparation.planning import Plan
+from edit_eval.plugins.preparation.plans import BOUND, print_findings, print_plan
 from edit_eval.reporting.formats import duration, short_duration
-from edit_eval.reporting.plans import BOUND, print_findings, print_plan
 from imagined_tasks import make_plan
 from small_benchmark import configuration
 

@@ -16,8 +16,9 @@ from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.endpoints.engines import UNCOUNTED, given
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding, Level
+from edit_eval.execution.machine.memory import GIB, gib
 from edit_eval.execution.machine.places import Place
-from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_bytes
+from edit_eval.plugins.preparation.weights import PUBLISHED, Weights, find_weights, quantised_bytes
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted, joined
 
@@ -390,8 +391,3 @@ def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_fr
             count = max(1, math.floor(host_free / (CONTEXT + GIB)))
             findings.append(Finding("host", "warning", text, Text("execution.load_concurrency: {}", count)))
     return findings
-
-
-def gib(count: float) -> str:
-    """Formats bytes: `57.9 GiB`; small numbers in MiB."""
-    return f"{count / GIB:.1f} GiB" if count >= GIB // 10 else f"{max(1, round(count / (1 << 20)))} MiB"

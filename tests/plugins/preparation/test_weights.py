@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.execution.machine.weights import (
+from edit_eval.plugins.preparation.weights import (
     PUBLISHED,
     Weights,
     at_once,

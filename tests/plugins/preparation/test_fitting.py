@@ -10,7 +10,8 @@ from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection, ProtocolSection
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.machine.fitting import (
+from edit_eval.execution.machine.memory import GIB
+from edit_eval.plugins.preparation.fitting import (
     CONTEXT,
     Wanted,
     claim_of,
@@ -21,7 +22,7 @@ from edit_eval.execution.machine.fitting import (
     together_findings,
     weights_of,
 )
-from edit_eval.execution.machine.weights import GIB, Weights, find_weights
+from edit_eval.plugins.preparation.weights import Weights, find_weights
 from edit_eval.scheduling.tasks import Model
 
 EDITOR, JUDGE = "Qwen/Qwen-Image-Edit", "Qwen/Qwen3-VL-30B-A3B-Instruct"
