@@ -27,7 +27,7 @@ from edit_eval.edit_models.contract import SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.asked import AskedJudge, asked_judges, rounds_of
 from edit_eval.protocols.contract import fault
 from edit_eval.protocols.critiques import columns_of, refuse_unfit_critics, refuse_wordless
 from edit_eval.records import Sample
@@ -35,6 +35,8 @@ from edit_eval.text import Text, counted
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
+MOST_CELLS = 5_000_000
+"""Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
 READ_IN_SILENCE = 1.0
 """Seconds of reading a benchmark before progress is shown."""
 
@@ -118,7 +120,8 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
         files={digest: path for edits in there.values() for path, digest in edits.files.values()},
         there=there,
-    ).refusing_too_much()
+    )
+    refuse_too_many_cells(made)
     if evaluation.controls == "auto":
         made = made.with_as_many_controls_as_show_it()
     for model_section in configuration.edit_models.values():
@@ -130,6 +133,39 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
         raise ConfigurationError(why)
     return made
+
+
+def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
+    """Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
+    often = experiment.repeats * experiment.readings
+    columns = len(experiment.edit_models) * experiment.edit_seeds
+    good = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
+    judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
+    if (least := good * columns * max(1, judged * experiment.readings)) > most:
+        raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
+    questions = sum(len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.asked[judge.name])
+    of_two = sum(
+        len(experiment.asked[judge.name][position]) * experiment.edit_seeds * sum(map(len, rounds))
+        for judge in experiment.judges
+        for position, sample in enumerate(experiment.samples)
+        if judge.of_two and sample.id not in experiment.beside
+        for rounds in [rounds_of(judge.protocol, sample, experiment.edit_models)]
+    )
+    if (count := questions * columns * often + of_two * often) > most:
+        raise _too_much(experiment, count, most)
+
+
+def _too_much(experiment: Experiment, count: int, most: int) -> ConfigurationError:
+    return ConfigurationError(
+        Text(
+            "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
+            "questions to ask; a run has {:,} at most (evaluation.repeats, "
+            "evaluation.edit_seeds, benchmark.limit)",
+            len(experiment.samples),
+            count,
+            most,
+        )
+    )
 
 
 def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:

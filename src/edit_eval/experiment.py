@@ -17,19 +17,16 @@ from edit_eval.config.components import NotHere, named
 from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import EvaluationSection, ProtocolSection
 from edit_eval.edit_models.contract import Finished
-from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import AnswerForm
-from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, make_protocol, rounds_of
+from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, make_protocol
 from edit_eval.protocols.contract import Question, is_earlier
 from edit_eval.protocols.critiques import makers
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
-from edit_eval.text import Text, packed, unpacked
+from edit_eval.text import packed, unpacked
 
-MOST_CELLS = 5_000_000
-"""Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
 MOST_COLUMNS = 1_000
 """Most edit models, and most judges, of a run that is read."""
 CONTROLS = ("source", "blank", "shuffled")
@@ -364,38 +361,6 @@ class Experiment:
     def judges_of_one(self) -> tuple[AskedJudge, ...]:
         """Judges that score one edit at a time and are not critics."""
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
-
-    def refusing_too_much(self, most: int = MOST_CELLS) -> Experiment:
-        """Returns itself. Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
-        often = self.repeats * self.readings
-        each = len(self.edit_models) * self.edit_seeds * often
-        good = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
-        judged = sum(map(self.repeats_of, (judge for judge in self.judges if judge.of_one)))
-        if (least := good * len(self.edit_models) * self.edit_seeds * max(1, judged * self.readings)) > most:
-            raise self._too_much(least, most)  # before a question is unfolded: a record may name any numbers
-        questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
-        of_two = sum(
-            len(self.asked[judge.name][position]) * self.edit_seeds * sum(map(len, rounds))
-            for judge in self.judges
-            for position, sample in enumerate(self.samples)
-            if judge.of_two and sample.id not in self.beside
-            for rounds in [rounds_of(judge.protocol, sample, self.edit_models)]
-        )
-        if (count := questions * each + of_two * often) > most:
-            raise self._too_much(count, most)
-        return self
-
-    def _too_much(self, count: int, most: int) -> ConfigurationError:
-        return ConfigurationError(
-            Text(
-                "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
-                "questions to ask; a run has {:,} at most (evaluation.repeats, "
-                "evaluation.edit_seeds, benchmark.limit)",
-                len(self.samples),
-                count,
-                most,
-            )
-        )
 
     # -- comparison --
 
