@@ -36,7 +36,7 @@ class Reader(Ears):
 
 
 def test_the_first_reading_of_a_benchmark_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     size = write_benchmark(tmp_path, 60, size=(200, 200)).stat().st_size
     read = load_configuration(configuration(tmp_path))
     reader = Reader()
@@ -52,7 +52,7 @@ def test_the_first_reading_of_a_benchmark_is_seen(tmp_path: Path, monkeypatch: p
 
 
 def test_a_reading_that_fails_is_over_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     path = write_benchmark(tmp_path, 5)
     path.write_text(path.read_text("utf-8")[:-40], "utf-8")
     reader = Reader()
@@ -92,7 +92,7 @@ def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
 def test_whoever_reads_the_benchmark_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     write_benchmark(tmp_path, 4)
     file = tmp_path / "configuration.yaml"
     file.write_text(yaml.safe_dump(configuration(tmp_path)), "utf-8")
@@ -103,7 +103,7 @@ def test_whoever_reads_the_benchmark_shows_it(
 def test_a_benchmark_that_does_not_say_how_far_it_is_counts_its_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     scenes = {"type": "scenes", "count": 2, "size": 128, "cache_dir": str(tmp_path)}
     reader = Reader()
     asking.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)
