@@ -18,6 +18,7 @@ from command_lines import Command, Finished, Outcome, caller, finish, one_error,
 from edit_eval import asking, cli, evaluation, run
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
+from edit_eval.execution.options import RunOptions
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.verbs.command_line import GROUPS, app, command_of
 from small_benchmark import sample_id
@@ -41,7 +42,7 @@ FLAGS = {
 }
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
-TYPED = (".audit.options", ".agreement.options", ".serve.verb")
+TYPED = (".audit.options", ".agreement.options", ".junit.option", ".preparation.verb", ".serve.verb")
 """Modules of plug-ins that the help of a verb in `FLAGS` needs."""
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
@@ -135,8 +136,8 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
     words = {"edit_eval.text", "edit_eval.reporting.language", "edit_eval.reporting.languages"}
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.verbs.command_line", "edit_eval.errors", streams}
-    finders = "config config.components config.faults json_values privacy workers workers.failures workers.messages"
-    finders += " pretrained pretrained.device_faults"
+    finders = "config config.components config.faults config.kinds json_values privacy workers workers.failures"
+    finders += " workers.messages pretrained pretrained.device_faults"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
     plugins = {module for module in ours if module.startswith("edit_eval.plugins")}
     assert plugins <= {
@@ -277,7 +278,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.carry_out(path, run_dir=tmp_path / "run", report=False)
+    evaluation.carry_out(path, RunOptions(run_dir=tmp_path / "run", report=False))
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         outcome = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert outcome.code == 0, outcome.err

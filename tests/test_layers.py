@@ -206,7 +206,8 @@ def test_what_counts_and_shows_names_no_failure() -> None:
         SOURCE / "plugins/rehearse/in_worker/fake_models.py",
         SOURCE / "plugins/preparation/probing.py",
     )
-    files = [p for p in files if p not in (*theirs, *ours)]
+    # What runs beside a model says how an answer ended.
+    files = [p for p in files if p not in (*theirs, *ours) and "in_worker" not in p.parts]
     assert len(files) > 100
     words = "|".join(status.name for status in Status if status.ending is not Ending.NONE)
     edits = "|".join(NO_EDIT)

@@ -227,6 +227,7 @@ def compare(
     wrong = reasons("compare", comparison=comparison)
     for line in (*lines, *wrong):
         print(one_line(said(line, language)), file=sys.stderr)
+    written_beside("compare", comparison=comparison, wrong=wrong)
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 

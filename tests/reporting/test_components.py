@@ -97,9 +97,9 @@ def test_a_name_of_several_kinds_is_described_as_each() -> None:
     assert [component["kind"] for component in document["components"]] == ["edit_model", "judge"]
     names = [parameter["name"] for parameter in document["components"][1]["parameters"]]
     assert names == [field.name for field in fields(FakeJudge.Parameters)]
-    lines = printed("testing")
-    assert "testing  edit model  edit_eval.plugins.rehearse.in_worker.fake_models:FakeEditModel" in lines
-    assert "testing  judge  edit_eval.plugins.rehearse.in_worker.fake_models:FakeJudge" in lines
+    text = " ".join(" ".join(printed("testing")).split())
+    assert "testing edit model edit_eval.plugins.rehearse.in_worker.fake_models:FakeEditModel" in text
+    assert "testing judge edit_eval.plugins.rehearse.in_worker.fake_models:FakeJudge" in text
 
 
 def test_what_may_stand_beside_the_parameters_is_named() -> None:

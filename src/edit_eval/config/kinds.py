@@ -25,6 +25,7 @@ Kind = Literal[
     "examiner",
     "columns",
     "subject",
+    "weights",
     "check",
     "follower",
     "partition",
@@ -121,6 +122,13 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval run",
         "store.subjects.contract:Kind",
         ("unfold", "pictures", "names", "company"),
+    ),
+    "weights": ComponentKind(
+        Text("a table of weights"),
+        "weights",
+        "edit-eval plan",
+        "pretrained.published:WeightsTable",
+        ("releases", "classes", "lineage"),
     ),
     "check": ComponentKind(
         Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "choose")

@@ -31,8 +31,8 @@ class VerbOption:
     """What is added to a verb of the core: `option.VERB.NAME` of the register.
 
     Its nested dataclass `Parameters` becomes flags of that verb, as those of an analysis do. `VERB` is one that asks:
-    `report` (about a `run`), `compare` (which has a `comparison`), `init` (which has written a `file`), `run` (which
-    has finished a `run` of a `configuration`), `score` and `serve`.
+    `report` (about a `run`), `compare` and `gate` (which have a `comparison`, and what is `wrong` with it), `init`
+    (which has written a `file`), `run` (which has finished a `run` of a `configuration`), `score` and `serve`.
     """
 
     @dataclass(frozen=True)

@@ -275,7 +275,7 @@ class TestModels:
         half.mkdir()
         (half / "config.json").write_text("{}")
         (tmp_path / "own.py").write_text(
-            "from edit_eval.judges.qwen3_vl import Qwen3VL\n"
+            "from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL\n"
             "class Heir(Qwen3VL): pass\n"
             "class Own(Qwen3VL):\n    def load(self, devices): pass\n"
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from edit_eval.plugins.preparation.probing import PINS, EnvironmentProbe, shared_environments
 
-EDITOR = EnvironmentProbe("edit model a", "/e/python", "edit_model", "edit_eval.edit_models.diffusers:DiffusersModel")
+EDITOR = EnvironmentProbe(
+    "edit model a", "/e/python", "edit_model", "edit_eval.plugins.diffusers.in_worker.diffusers:DiffusersModel"
+)
 CLIENT = EnvironmentProbe("judge b", "/e/python", "judge", "edit_eval.judges.chat_endpoint:ChatEndpoint")
 
 

@@ -259,7 +259,9 @@ class TestLibraries:
         return {"python": "3.11.7", "pip": True, "pillow": "12.0", "libraries": {}, "needs": needs, **more}
 
     def asked(self) -> EnvironmentProbe:
-        return EnvironmentProbe("judge q", "/e/bin/python", "judge", "edit_eval.judges.qwen3_vl:Qwen3VL")
+        return EnvironmentProbe(
+            "judge q", "/e/bin/python", "judge", "edit_eval.plugins.local_judges.in_worker.qwen3_vl:Qwen3VL"
+        )
 
     def test_a_torchvision_of_another_torch(self) -> None:
         words = self.words(
@@ -338,11 +340,15 @@ class TestNeeds:
         assert self.needs(tmp_path, monkeypatch, "import transformers") == ["transformers"]
 
     def test_our_adapters(self) -> None:
-        judge = needed_modules("edit_eval.judges.transformers")
+        judge = needed_modules("edit_eval.plugins.local_judges.in_worker.transformers")
         assert judge[:2] == ["torch", "transformers"]
         assert "accelerate" in judge
         assert "diffusers" not in judge
-        assert needed_modules("edit_eval.edit_models.diffusers")[:3] == ["torch", "diffusers", "transformers"]
+        assert needed_modules("edit_eval.plugins.diffusers.in_worker.diffusers")[:3] == [
+            "torch",
+            "diffusers",
+            "transformers",
+        ]
         assert needed_modules("edit_eval.plugins.rehearse.in_worker.fake_models") == []
 
     def test_a_module_without_source_needs_nothing_that_we_know(self) -> None:

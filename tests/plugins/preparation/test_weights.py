@@ -7,15 +7,8 @@ from typing import Any
 
 import pytest
 
-from edit_eval.plugins.preparation.weights import (
-    PUBLISHED,
-    Weights,
-    at_once,
-    find_weights,
-    loaded_bytes,
-    offline,
-    quantised_bytes,
-)
+from edit_eval.config.known_weights import find_release
+from edit_eval.plugins.preparation.weights import Weights, at_once, find_weights, loaded_bytes, offline, quantised_bytes
 from edit_eval.pretrained.folders import cached_folder, hub_cache, is_hub_name
 
 BITS = {"F32": 32, "BF16": 16, "F16": 16, "F64": 64, "I8": 8, "U8": 8, "F8_E4M3": 8, "I64": 64}
@@ -195,7 +188,7 @@ class TestHub:
         assert (wide.loaded, wide.stored) == (2 * weights.loaded, weights.stored)
         judge = find_weights("Qwen/Qwen3-VL-30B-A3B-Instruct", None, "bfloat16", {"HF_HOME": str(tmp_path)})
         assert judge.loaded == pytest.approx(62.1e9, rel=0.001)
-        assert sum(PUBLISHED["Qwen/Qwen3-VL-8B-Instruct"].values()) * 2 == pytest.approx(17.5, abs=0.1)
+        assert sum(find_release("Qwen/Qwen3-VL-8B-Instruct").parts.values()) * 2 == pytest.approx(17.5, abs=0.1)
 
     def test_an_unknown_model_has_no_number(self, tmp_path: Path) -> None:
         weights = find_weights("somebody/model", None, "bfloat16", {"HF_HOME": str(tmp_path)})

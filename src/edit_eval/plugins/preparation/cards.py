@@ -11,12 +11,12 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from edit_eval.config.components import import_class
+from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.files.hub import Repository, fetch_model, is_address, local_path
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.preparation.fitting import checkpoint_of, weights_of
-from edit_eval.plugins.preparation.weights import PUBLISHED, Weights
+from edit_eval.plugins.preparation.weights import Weights
 from edit_eval.pretrained.folders import is_hub_name
 from edit_eval.text import Text, joined
 from edit_eval.workers.model_class import find_class, make_parameters
@@ -56,7 +56,7 @@ HUB_SECONDS = 3.0
 
 def published(section: ModelSection, weights: Weights) -> bool:
     """True if something is known of a model's weights, or of those of its class."""
-    return weights.name in PUBLISHED or weights.name in RELEASE or bool(_class_size(section))
+    return find_release(weights.name) is not None or bool(_class_size(section))
 
 
 def download_command(section: ModelSection) -> str:
@@ -109,7 +109,8 @@ def _class_size(section: ModelSection) -> int:
         return 0
     fields = dataclasses.fields(parameters) if dataclasses.is_dataclass(parameters) else ()
     named = next((field.default for field in fields if field.name == "model_name"), "")
-    return round(2e9 * sum(PUBLISHED.get(str(named), {}).values()))
+    release = find_release(str(named))
+    return round(2e9 * sum(release.parts.values())) if release else 0
 
 
 class Fetched(NamedTuple):

@@ -11,14 +11,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.endpoints.engines import UNCOUNTED, given
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.memory import GIB, gib
 from edit_eval.execution.machine.places import Place
-from edit_eval.plugins.preparation.weights import PUBLISHED, Weights, find_weights, quantised_bytes
+from edit_eval.plugins.preparation.weights import Weights, find_weights, quantised_bytes
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted, joined
 
@@ -32,7 +32,7 @@ transformers 5 transposes, one tensor is there twice (0.8 GB of Qwen3-VL-30B-A3B
 PAIR_TOKENS = 3_600
 """Per question: a source of 1472 x 1104 is 1,590, an edit of a megapixel 1,030, a rubric about 950."""
 MEGAPIXEL = 1 << 20
-SMALLER_JUDGE = "Qwen/Qwen3-VL-8B-Instruct"
+SMALLER_JUDGE, SMALLER_JUDGE_BYTES = "Qwen/Qwen3-VL-8B-Instruct", 8.77 * 2e9
 FOUR_BIT = "quantization_config: {load_in_4bit: true}"
 
 
@@ -101,8 +101,8 @@ def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | No
         key, arguments = "model", section.served.arguments
         said = [parameters.get(key), *(given(arguments, (flag,)) for flag in ("--revision", "--dtype"))]
     name, revision, dtype = (value if isinstance(value, str) else None for value in said)
-    if revision is None and name in RELEASE:
-        revision = RELEASE[name].revision
+    if revision is None and (release := find_release(name or "")):
+        revision = release.revision
     return key, name or "", revision, dtype
 
 
@@ -303,7 +303,7 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
         parts = [part for part in wanted.weights.parts if part not in ("vae", "model")]
         inner = ", ".join(f"{part}: {{{FOUR_BIT}}}" for part in parts) or FOUR_BIT
         ways.append(Text("load: {{{}}} (needs bitsandbytes)", inner))
-    smaller = PUBLISHED[SMALLER_JUDGE]["model"] * 2e9
+    smaller = SMALLER_JUDGE_BYTES
     if wanted.model.kind == "judge" and wanted.weights.loaded > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
         ways.append(f"model_name: {SMALLER_JUDGE}")
     if current is not None and any(gpu.memory is not None and gpu.memory >= current.total for gpu in visible):

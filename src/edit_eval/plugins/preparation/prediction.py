@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
+from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.checks import asked
-from edit_eval.judges.judge_table import published
 from edit_eval.records import Activity, Results, Status, no_garbage
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica
@@ -130,7 +130,7 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
 def _known(section: ModelSection, asked: float) -> Duration | None:
     parameters: Mapping[str, Any] = section.parameters
     if section.type in ("qwen3_vl", "transformers") and parameters.get("thinking") != "on":
-        judge = published(parameters.get("model_name", ""))
+        judge = find_release(parameters.get("model_name", ""))
         if judge is None and section.type == "transformers":
             return None
         billions = 31.07 if judge is None else judge.billions  # a folder is assumed to hold the original's judge

@@ -301,13 +301,10 @@ PINS = {
     "vllm_omni": Text("vllm-omni 0.30 asks for diffusers 0.40.0 and transformers 5.13 or 5.14"),
 }
 """By package: versions pinned by its metadata on PyPI (read on 21 November 2026). The newest diffusers (0.42) and the
-judges of `judges/judge_table.py` are used with transformers 5.23 here; none of these engines accepts that."""
+judges of `plugins/local_judges` are used with transformers 5.23 here; none of these engines accepts that."""
 
 
-LOADERS = tuple(
-    f"edit_eval.{module}:"
-    for module in ("edit_models.diffusers", "edit_models.qwen_image_edit", "judges.transformers", "judges.qwen3_vl")
-)
+LOADERS = ("edit_eval.plugins.diffusers.", "edit_eval.plugins.local_judges.")
 """Our classes that load a model with diffusers or transformers."""
 
 

@@ -18,13 +18,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edit_eval.config.known_weights import find_class, find_release
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.preset_table import PIPELINE
-from edit_eval.edit_models.release_table import RELEASE, RELEASES
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.json_values import Unchecked
-from edit_eval.judges import judge_table
 from edit_eval.pretrained.folders import cached_folder, parts_in, read_index
 from edit_eval.text import Text
 
@@ -34,19 +32,6 @@ FLOATING = {"F64", "F32", "F16", "BF16"}
 USUAL_FILE = 10_000_000_000
 """Bytes; larger files are rare on the Hub (diffusers splits here when saving, transformers long did at half of it)."""
 LARGEST_HEADER = 100 << 20  # bytes; the format's own limit
-
-PUBLISHED: dict[str, Mapping[str, float]] = {
-    **{release.name: release.parts for release in RELEASES if len(release.parts) > 1},
-    **{judge.name: {"model": judge.billions} for judge in judge_table.PUBLISHED},
-    "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 31.07},
-    "Qwen/Qwen3-VL-8B-Instruct": {"model": 8.77},
-    "Qwen/Qwen3.5-9B": {"model": 9.41},
-    "Qwen/Qwen3.5-27B": {"model": 27.36},
-    "Qwen/Qwen3.6-27B": {"model": 27.36},
-}
-"""10^9 parameters by part. The last five were counted by building them from their configurations without weights; the
-other judges have what their names say."""
-
 
 _EDIT_MATRICES = {"transformer": 20.42, "text_encoder": 7.2}
 MATRICES: Mapping[str, Mapping[str, float]] = {
@@ -122,8 +107,9 @@ def find_weights(
     if not folder.is_dir():
         cached = cached_folder(name, revision, environment)
         if cached is None:
-            published = PUBLISHED.get(name, {})
-            own = _own_dtypes(RELEASE[name].pipeline if name in RELEASE else "")
+            release = find_release(name)
+            published = release.parts if release else {}
+            own = _own_dtypes(release.pipeline if release else "")
             loaded = {p: round(billions * 1e9 * BYTES.get(own.get(p, dtype), 2)) for p, billions in published.items()}
             sizes = [round(billions * 2e9) for billions in published.values()]
             counted = {part: round(billions * 1e9) for part, billions in MATRICES.get(name, {}).items()}
@@ -138,9 +124,9 @@ def find_weights(
     own = _own_dtypes(str(_read_json(folder / "model_index.json", []).get("_class_name")))
     faults: list[str] = []
     stored = largest = 0
-    modular = PIPELINE.get(str(_read_json(folder / "modular_model_index.json", []).get("_class_name")))
+    modular = find_class(str(_read_json(folder / "modular_model_index.json", []).get("_class_name")))
     for part, files in _files_of_parts(folder, faults):
-        if modular and part == modular.rewriting and not (call or {}).get(part):
+        if modular and part == modular.optional and not (call or {}).get(part):
             continue
         inner, modules = 0, Counter[str]()
         for file in files:
@@ -158,8 +144,8 @@ def find_weights(
 
 def _own_dtypes(pipeline: str) -> Mapping[str, str]:
     """Returns by part the dtype in which a pipeline's row has it loaded, whatever the model's own is."""
-    row = PIPELINE.get(pipeline)
-    return {part: keywords["dtype"] for part, keywords in row.load.items() if "dtype" in keywords} if row else {}
+    known = find_class(pipeline)
+    return known.dtypes if known else {}
 
 
 def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list[Path]]]:

@@ -14,10 +14,10 @@ from typing import Any
 
 from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.edit_models.preset_lookup import index_of, settings_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.environments import import_path, install_line, interpreter
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.diffusers.in_worker.preset_lookup import index_of, settings_of
 from edit_eval.plugins.preparation.cards import published
 from edit_eval.plugins.preparation.fitting import PAIR_TOKENS, checkpoint_of, weights_of
 from edit_eval.plugins.preparation.probing import LOADERS
@@ -186,8 +186,8 @@ def _class_of(configuration: Configuration, section: ModelSection) -> Any:
 
 def _loads_by_name(own: Any, section: ModelSection) -> bool:
     """True for our classes that load the weights that `model_name` names, and for a user's that is made of one."""
-    modules = {f"{base.__module__}:" for base in getattr(own, "__mro__", ())}
-    return section.class_path.startswith(LOADERS) or any(module in LOADERS for module in modules)
+    modules = {base.__module__ for base in getattr(own, "__mro__", ())}
+    return section.class_path.startswith(LOADERS) or any(module.startswith(LOADERS) for module in modules)
 
 
 def _asks_a_server(own: Any) -> bool:
