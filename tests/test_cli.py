@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import cli, evaluation, experiment, run
+from edit_eval import asking, cli, evaluation, run
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.options import RunOptions
@@ -182,7 +182,7 @@ def test_the_version(command: Command) -> None:
 def test_one_bad_sample_is_one_line_and_several_are_listed(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", float("inf"))  # a busy machine would tell how far it is
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", float("inf"))  # a busy machine would tell how far it is
     path = yaml_file(tmp_path)
     items = json.loads((tmp_path / "benchmark.json").read_text())
     for broken, lines in ((1, 1), (3, 4)):

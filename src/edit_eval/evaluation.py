@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from edit_eval.asking import load_samples, make_experiment, verify_sources
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
@@ -22,7 +23,6 @@ from edit_eval.execution.engine.interruption import announced_before_it_runs
 from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, with_plugin
-from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.reporting.displays import watch_run
 from edit_eval.reporting.live import count_finished
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
@@ -80,7 +80,7 @@ def carry_out(
     # What is asked for.
     altered = verify_sources(configuration) if options.verify else ""
     data = load_samples(configuration, spectator)
-    experiment = Experiment.of(configuration, data)
+    experiment = make_experiment(configuration, data)
     tell(*experiment.notes)
 
     # What is there already.

@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
+from edit_eval.asking import MOST_CELLS, refuse_too_many_cells
 from edit_eval.config.components import name_code
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.evaluation import EvaluationOptions, carry_out
 from edit_eval.execution.options import RunOptions
-from edit_eval.experiment import MOST_CELLS, Experiment
+from edit_eval.experiment import Experiment
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, certified
 from edit_eval.protocols.contract import Missing
@@ -127,7 +128,7 @@ class Run:
             if isinstance(judge.protocol, DerivedScores) and (fault := judge.protocol.fault):
                 raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", self.path, fault))
         try:
-            experiment.refusing_too_much(min(MOST_CELLS, self._directory.most_cells))
+            refuse_too_many_cells(experiment, min(MOST_CELLS, self._directory.most_cells))
         except ConfigurationError as error:
             raise RunDirectoryError(
                 Text("{}: more than its journals can have come from: {}", self.path, error)
