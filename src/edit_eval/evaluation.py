@@ -24,8 +24,8 @@ from edit_eval.execution.spectator import Spectator, with_plugin
 from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.reporting.displays import watch_run
+from edit_eval.reporting.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.live import count_finished
-from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
@@ -130,7 +130,7 @@ def carry_out(
                 remember_sources(experiment.samples)
                 if part is None:
                     if report and (pending or described or examined or not page_of(folder).exists()):
-                        draw_apart(folder)
+                        tell(draw_apart(folder))
                     trackers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
                     return folder
     whole = RunDirectory(folder)
@@ -138,7 +138,7 @@ def carry_out(
         table = open_table(whole, experiment)
         keep_derived(whole, table, configuration.folder)
         if report:
-            draw_apart(folder)
+            tell(draw_apart(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with trackers.started(whole, spectator.note, work=True):
                     trackers.finish(to_send(folder), lambda: count_finished(table))

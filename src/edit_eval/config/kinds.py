@@ -120,6 +120,11 @@ KINDS: dict[Kind, ComponentKind] = {
         ("unfold", "pictures", "names", "company"),
     ),
     "display": ComponentKind(
-        Text("a display"), "displays", "edit-eval run, report", "reporting.displays:LiveDisplay", ()
+        Text("a display"),
+        "displays",
+        "edit-eval run, report",
+        "reporting.displays:LiveDisplay",
+        (),
+        ("reporting.displays:PageDisplay",),
     ),
 }
