@@ -17,11 +17,10 @@ from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.doors import Followers, partition
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
 from edit_eval.execution.session import Session, driver_of
-from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_plugin
-from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.reporting.displays import watch_run
 from edit_eval.reporting.drawing_apart import draw_apart, page_of, to_send
@@ -71,7 +70,7 @@ def carry_out(
     refuse_an_unfit_python()
     if shard is not None and run_dir is None:
         raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
-    part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))
+    part = None if shard is None or run_dir is None else partition().read(shard, os.environ, Path(run_dir))
     again = failure_statuses(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # a caller that has loaded it has its notes, too
@@ -79,7 +78,7 @@ def carry_out(
         notes = configuration.notes
     display = watch_run(configuration)
     spectator = with_plugin(display, spectator)
-    trackers = Trackers(configuration.trackers)
+    followers = Followers(configuration)
 
     def tell(*notes: str) -> None:
         for note in filter(None, notes):
@@ -112,12 +111,12 @@ def carry_out(
                 tell(*session.changes(directory, strict=strict_environment))
             asked, plain = experiment.record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
-            with trackers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
+            with followers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:
                     session.run(
                         matrix,
                         directory,
-                        with_plugin(spectator, trackers if trackers.wanted else None),
+                        followers.join(spectator),
                         data.samples,
                         strict_environment=strict_environment,
                         command=command,
@@ -131,7 +130,7 @@ def carry_out(
                 if part is None:
                     if report and (pending or described or examined or not page_of(folder).exists()):
                         tell(draw_apart(folder))
-                    trackers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
+                    followers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
                     return folder
     whole = RunDirectory(folder)
     if not whole.others_at_work:
@@ -140,6 +139,6 @@ def carry_out(
         if report:
             tell(draw_apart(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
-                with trackers.started(whole, spectator.note, work=True):
-                    trackers.finish(to_send(folder), lambda: count_finished(table))
+                with followers.started(whole, spectator.note, work=True):
+                    followers.finish(to_send(folder), lambda: count_finished(table))
     return folder

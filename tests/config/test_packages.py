@@ -23,8 +23,8 @@ from edit_eval.config.kinds import KINDS
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import registered
 from edit_eval.errors import BenchmarkError, ConfigurationError
-from edit_eval.execution import tracking
 from edit_eval.experiment import CONTROLS, load_samples
+from edit_eval.plugins.trackers import tracking
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.store.examined import examined, take_examinations
 from faults.faulty_runs import Ears

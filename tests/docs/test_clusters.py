@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from edit_eval.cli import evaluating
-from edit_eval.execution.shards import LAUNCHERS, read_shard
+from edit_eval.plugins.shards.partition import LAUNCHERS, read_shard
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "examples" / "clusters"

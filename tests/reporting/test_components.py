@@ -68,6 +68,8 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Examiners  (edit-eval run)",
         "Columns  (NAME: ...)",
         "Subjects  (edit-eval run)",
+        "Followers  (edit-eval run)",
+        "Partitions  (edit-eval run --shard)",
         "Displays  (edit-eval run, report)",
         "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",

@@ -25,6 +25,8 @@ Kind = Literal[
     "examiner",
     "columns",
     "subject",
+    "follower",
+    "partition",
     "display",
 ]
 
@@ -118,6 +120,20 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval run",
         "store.subjects.contract:Kind",
         ("unfold", "pictures", "names", "company"),
+    ),
+    "follower": ComponentKind(
+        Text("a follower of runs"),
+        "followers",
+        "edit-eval run",
+        "execution.doors:Follower",
+        ("of", "started", "finish"),
+    ),
+    "partition": ComponentKind(
+        Text("a partition of a run"),
+        "partitions",
+        "edit-eval run --shard",
+        "execution.doors:Partition",
+        ("read", "divide", "take_turn"),
     ),
     "display": ComponentKind(
         Text("a display"),

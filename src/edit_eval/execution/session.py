@@ -25,6 +25,7 @@ from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.advice.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
+from edit_eval.execution.doors import partition
 from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
@@ -35,7 +36,6 @@ from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place, lost_to, model_on, places, places_on, said_of
 from edit_eval.execution.machine.space import what_is_short
-from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
@@ -244,7 +244,7 @@ class Session:
         batches = batches_of(sizes, everything)
         mine = None
         if shard is not None:
-            of = shards_of(matrix.experiment, list(sizes.values()), companies(everything), shard.count)
+            of = partition().divide(matrix.experiment, list(sizes.values()), companies(everything), shard.count)
             mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
             matrix.own = frozenset(matrix.samples[position].id for position in mine)
             spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))
@@ -344,11 +344,12 @@ class Session:
                 for note in say.compare(replica.model.key, message["about"], "+".join(replica.place)):
                     spectator.note(note)
 
-        configured = execution.load_concurrency
-        at_once = configured if shard is not None and configured != "auto" else None
+        at_once = execution.load_concurrency
         with (
             Interruption(grace) as interruption,
-            turn_to_load(directory.path, at_once, spectator.note, interruption) as turn_is_over,
+            contextlib.nullcontext(lambda: None)
+            if shard is None or at_once == "auto"
+            else partition().take_turn(directory.path, at_once, spectator.note, interruption) as turn_is_over,
         ):
             timeline = directory.timeline() if are_sold(self.configuration) else None
             before = timeline.spent if timeline else ()

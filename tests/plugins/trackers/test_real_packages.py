@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.execution import tracking
+from edit_eval.plugins.trackers import tracking
 from small_benchmark import configuration, write_benchmark
 
 KEPT: dict[str, dict[str, Any]] = {

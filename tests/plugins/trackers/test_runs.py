@@ -13,10 +13,10 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution import tracking
 from edit_eval.execution.spectator import Spectator
-from edit_eval.execution.tracking import Trackers
+from edit_eval.plugins.trackers import tracking
 from edit_eval.plugins.trackers.adapters import Wandb
+from edit_eval.plugins.trackers.tracking import Trackers
 from small_benchmark import configuration, write_benchmark
 
 PACKAGES = Path(__file__).parent / "packages"
@@ -170,7 +170,7 @@ def test_updates_that_a_slow_one_misses_are_left_out_and_counted(
     count = {"ok": 0, "failed": 0, "total": 1, "settled": 0}
     live = {"start": 1, "seconds": 0.0, "edits": count, "judgements": count, "controls": {"total": 0}, "means": []}
     process = subprocess.Popen(
-        [sys.executable, "-m", "edit_eval.trackers.process"],
+        [sys.executable, "-m", "edit_eval.plugins.trackers.process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

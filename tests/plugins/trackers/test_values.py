@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.trackers.process import values_at_last
+from edit_eval.plugins.trackers.process import values_at_last
 
 
 def test_a_run_of_battles_alone_has_its_strengths() -> None:

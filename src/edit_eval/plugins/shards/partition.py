@@ -12,6 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.doors import Partition
 from edit_eval.experiment import Experiment
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.store.run_directory import SHARDS, Shard, shards_known
@@ -50,6 +51,26 @@ LAUNCHERS = (
     Launcher("RANK", "WORLD_SIZE"),
 )
 """In the order in which they are looked for: with one launcher inside another, the outer comes first."""
+
+
+class Shards(Partition):
+    """Parts of a run, numbered by hand or by a launcher; each engine has one."""
+
+    def read(self, text: str, environment: Mapping[str, str], run: Path | None = None) -> Shard:
+        """See `read_shard`."""
+        return read_shard(text, environment, run)
+
+    def divide(
+        self, experiment: Experiment, batch_sizes: Sequence[int], categories: Sequence[str], count: int
+    ) -> list[int]:
+        """See `shards_of`."""
+        return shards_of(experiment, batch_sizes, categories, count)
+
+    def take_turn(
+        self, run: Path, at_once: int, note: Callable[[str], None], interruption: Callable[[], str]
+    ) -> contextlib.AbstractContextManager[Callable[[], None]]:
+        """See `turn_to_load`."""
+        return turn_to_load(run, at_once, note, interruption)
 
 
 def read_shard(text: str, environment: Mapping[str, str], run: Path | None = None) -> Shard:
@@ -201,15 +222,12 @@ def shards_of(experiment: Experiment, batch_sizes: Sequence[int], categories: Se
 
 @contextlib.contextmanager
 def turn_to_load(
-    run: Path, at_once: int | None, note: Callable[[str], None], interruption: Callable[[], str]
+    run: Path, at_once: int, note: Callable[[str], None], interruption: Callable[[], str]
 ) -> Iterator[Callable[[], None]]:
     """Waits until fewer than `at_once` other shards of the run are loading; yields a function that ends the turn.
 
     An interrupted run (`interruption`) does not wait.
     """
-    if at_once is None:
-        yield lambda: None
-        return
     turns = [FileLock(run / SHARDS / f"loading-{number}.lock") for number in range(at_once)]
     noted = False
     while (mine := next(filter(_taken, turns), None)) is None and not interruption():

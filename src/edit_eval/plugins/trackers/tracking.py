@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.config.components import locate, named
+from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.spectator import Spectator
+from edit_eval.execution.doors import Follower
 from edit_eval.json_values import Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.store.run_directory import RunDirectory
@@ -54,8 +55,8 @@ def refuse_what_is_missing(names: Iterable[str]) -> None:
         )
 
 
-class Trackers(Spectator):
-    """The trackers of one start. Watches as a spectator does: `tick` passes on their messages."""
+class Trackers(Follower):
+    """Tells trackers of a run, each in a process of its own. `tick` passes on their messages."""
 
     order: Mapping[str, Any] = {}
     """Further fields of their processes' orders; tests use them to hurry."""
@@ -66,6 +67,11 @@ class Trackers(Spectator):
         self.wanted = wanted
         self._at_work: list[_Process] = []
         self._looked = 0.0
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Trackers | None:
+        """Returns None if the configuration wants no tracker."""
+        return cls(configuration.trackers) if configuration.trackers else None
 
     @contextlib.contextmanager
     def started(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
@@ -147,7 +153,7 @@ class _Process:
         known = isinstance(self._state.get("id"), str)
         self._state = {"id": self._state["id"] if known else uuid.uuid4().hex[:12], "parameters": self._parameters}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "edit_eval.trackers.process"],
+            [sys.executable, "-P", "-m", "edit_eval.plugins.trackers.process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -10,8 +10,8 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.execution.shards import read_shard, shards_of
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.plugins.shards.partition import read_shard, shards_of
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.store.run_directory import RunDirectory, Shard
 from edit_eval.store.subjects.controls import Controls
