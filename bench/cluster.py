@@ -35,8 +35,8 @@ sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).
 
 from edit_eval import evaluate, evaluation  # noqa: E402
 from edit_eval.config.loading import load_configuration  # noqa: E402
-from edit_eval.execution.advice.imagined import imagined  # noqa: E402
-from edit_eval.execution.advice.planning import Cluster, make_plan  # noqa: E402
+from edit_eval.plugins.preparation.imagined import imagined  # noqa: E402
+from edit_eval.plugins.preparation.planning import Cluster, make_plan  # noqa: E402
 from imagined_cluster import ImaginedCluster  # noqa: E402
 from overhead import write_benchmark  # noqa: E402
 from ray_machines import WAITS, Machines, soon  # noqa: E402

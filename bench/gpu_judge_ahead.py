@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-from edit_eval.judges.qwen3_vl import Qwen3VL  # noqa: E402
+from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL  # noqa: E402
 
 BATCHES, ROUNDS = 4, 5
 JUDGE = "Qwen/Qwen3-VL-30B-A3B-Instruct"
@@ -41,8 +41,8 @@ class SleepingJudge(Qwen3VL):
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads only the processor."""
-        from edit_eval.judges.judge_table import family_of_type
-        from edit_eval.judges.processing import judge_processor, keep_levels
+        from edit_eval.plugins.local_judges.in_worker.judge_table import family_of_type
+        from edit_eval.plugins.local_judges.in_worker.processing import judge_processor, keep_levels
         from edit_eval.pretrained import folders
 
         assert isinstance(self.parameters, SleepingJudge.Parameters)

@@ -34,9 +34,9 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.advice.planning import SCHEDULES, timing_of
-from edit_eval.execution.advice.prediction import Durations, Prediction, durations_of, simulate
-from edit_eval.preparation import plan
+from edit_eval.plugins.preparation.planning import SCHEDULES, timing_of
+from edit_eval.plugins.preparation.prediction import Durations, Prediction, durations_of, simulate
+from edit_eval.plugins.preparation.requests import plan
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model, TaskList
 

@@ -8,8 +8,8 @@ from typing import Any
 from PIL.Image import Image
 
 from edit_eval.edit_models.contract import EditRequest, OnStep
-from edit_eval.edit_models.diffusers_pipeline import call_on_canvas
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import call_on_canvas
+from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
 from edit_eval.pretrained.loading import dtype_named, on_cpu, prepare_devices
 from edit_eval.pretrained.processors import load_processor
 

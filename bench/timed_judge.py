@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
-from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply
 
 COUNTED_IN = "BENCH_JUDGING_SECONDS"

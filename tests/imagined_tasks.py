@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from edit_eval.config.schema import Configuration
-from edit_eval.execution.advice import planning
-from edit_eval.execution.advice.imagined import assumed, imagined
-from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work
+from edit_eval.plugins.preparation import planning
+from edit_eval.plugins.preparation.imagined import assumed, imagined
+from edit_eval.plugins.preparation.prediction import Durations, Prediction, simulate
 from edit_eval.records import Refinement
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model, TaskList

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from edit_eval.execution.advice.planning import ImaginedMachine
 from edit_eval.execution.contract import Event, WorkerSpecification
+from edit_eval.plugins.preparation.planning import ImaginedMachine
 from edit_eval.workers.messages import Message
 
 

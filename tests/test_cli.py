@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import cli, evaluation, experiment, preparation, run
+from edit_eval import cli, evaluation, experiment, run
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
+from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.verbs.command_line import GROUPS, app, command_of
 from small_benchmark import sample_id
 
@@ -40,7 +41,7 @@ FLAGS = {
 }
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
-TYPED = (".audit.options", ".agreement.options", ".serve.verb")
+TYPED = (".audit.options", ".agreement.options", ".junit.option", ".preparation.verb", ".serve.verb")
 """Modules of plug-ins that the help of a verb in `FLAGS` needs."""
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
@@ -134,8 +135,8 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
     words = {"edit_eval.text", "edit_eval.reporting.language", "edit_eval.reporting.languages"}
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.verbs.command_line", "edit_eval.errors", streams}
-    finders = "config config.components config.faults json_values privacy workers workers.failures workers.messages"
-    finders += " pretrained pretrained.device_faults"
+    finders = "config config.components config.faults config.kinds json_values privacy workers workers.failures"
+    finders += " workers.messages pretrained pretrained.device_faults"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
     plugins = {module for module in ours if module.startswith("edit_eval.plugins")}
     assert plugins <= {

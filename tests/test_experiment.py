@@ -9,9 +9,10 @@ import pytest
 import yaml
 from PIL import Image
 
-from edit_eval import experiment, preparation
+from edit_eval import experiment
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import model_title
 from edit_eval.text import counted

@@ -205,7 +205,7 @@ def test_too_little_memory_is_said_to_be_that(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("edit_eval.preparation.plan", fail)
+    monkeypatch.setattr("edit_eval.plugins.preparation.requests.plan", fail)
     assert called(monkeypatch, "plan", "config.yaml") == 4
     assert "`ulimit -v`" in capsys.readouterr().err
 

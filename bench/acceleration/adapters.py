@@ -19,8 +19,8 @@ from acceleration.regional_compile import compile_blocks
 from acceleration.shared_prefix import SharedPrefix, name_of_cache
 from acceleration.single_frame_vae import use_single_frame_convolutions
 from acceleration.source_cache import remember_sources
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
-from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
+from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL
 from edit_eval.pretrained.loading import check_value, load_errors
 
 SHORTEST_PREFIX = 32

@@ -164,58 +164,6 @@ def run(
     )
 
 
-@verb(evaluating, short_help="Check whether a configuration would run here.")
-def doctor(
-    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None, *, options: Options
-) -> None:
-    """Check this machine, and whether a configuration would run on it. Exit with 3 if it would not."""
-    from edit_eval.preparation import examine
-    from edit_eval.reporting.plans import print_findings
-
-    findings = examine(config, **options)
-    answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
-    end_if_short(any(finding.stops for finding in findings))
-
-
-@verb(evaluating)
-def plan(
-    config: Config,
-    *,
-    gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs; with --nodes, N on each.")] = None,
-    nodes: Annotated[int | None, typer.Option(metavar="N", help="Simulate N machines, and compare with fewer.")] = None,
-    price: Annotated[
-        float | None, typer.Option(metavar="P", help="With --nodes: price of a GPU-hour, to show the cost.")
-    ] = None,
-    gpu_memory: Annotated[
-        float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each GPU, in GiB.")
-    ] = None,
-    samples: Annotated[int | None, typer.Option(metavar="M", help="Simulate M samples.")] = None,
-    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Use timings from RUN.")] = None,
-    margin: Annotated[
-        float | None, typer.Option(metavar="D", help="Also say how many images a gate with this margin takes.")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Show every schedule.")] = False,
-    options: Options,
-) -> None:
-    """Predict how long a run takes, and what it costs, by simulating it."""
-    from edit_eval.preparation import plan as make
-    from edit_eval.reporting.plans import print_plan
-    from edit_eval.reporting.terminal_text import stdout_console
-
-    made = make(
-        config,
-        gpus=gpus,
-        gpu_memory=gpu_memory,
-        samples=samples,
-        from_run=from_,
-        nodes=nodes,
-        price=price,
-        margin=margin,
-        **options,
-    )
-    answer(made.as_plain, lambda: print_plan(made, stdout_console(), every=every))
-
-
 @verb(evaluating)
 def report(run: RunFolder, full: Full = False, code: Code = None) -> None:
     """Write the report again from the records."""
@@ -279,6 +227,7 @@ def compare(
     wrong = reasons("compare", comparison=comparison)
     for line in (*lines, *wrong):
         print(one_line(said(line, language)), file=sys.stderr)
+    written_beside("compare", comparison=comparison, wrong=wrong)
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 

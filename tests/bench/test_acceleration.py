@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from edit_eval.judges.contract import JudgeRequest
-from edit_models.tiny_edits import PIPELINES, edited, levels_apart, loaded, picture
-from judges.local_judges import JUDGES, request
-from judges.local_judges import loaded as loaded_judge
+from edit_requests import picture
+from local_judges import JUDGES, request
+from local_judges import loaded as loaded_judge
+from tiny_edits import PIPELINES, edited, levels_apart, loaded
 
 pytestmark = [pytest.mark.real_models, pytest.mark.models]
 

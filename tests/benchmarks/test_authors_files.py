@@ -17,7 +17,7 @@ from edit_eval.benchmarks import authors_files
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.advice.cards import fetch
+from edit_eval.plugins.preparation.cards import fetch
 from edit_eval.plugins.published import imgedit
 from edit_eval.plugins.published.gedit import VIEScore
 from edit_eval.plugins.published.imgedit import ImgEditScores

@@ -15,7 +15,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.preparation import plan
+from edit_eval.plugins.preparation.requests import plan
 from small_benchmark import write_benchmark
 
 FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))

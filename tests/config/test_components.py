@@ -32,7 +32,8 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     assert all(callable(getattr(cls, method)) for method in KINDS[kind].methods)
     nested = parameters_of(cls)
     assert kind in ("section", "control") or (nested is None) == (
-        kind in ("verb", "driver", "examiner", "columns", "subject", "follower", "partition", "display")
+        kind
+        in ("verb", "driver", "examiner", "columns", "subject", "follower", "partition", "display", "weights", "check")
     )
     loose = kind in ("analysis", "section", "option")
     assert nested is None or loose or nested.__pydantic_config__["extra"] == "forbid"

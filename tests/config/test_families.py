@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from edit_eval.config.families import BY_CLASS, encoder_lineages, judge_lineage, share_a_family, shared_families
+from edit_eval.config.families import encoder_lineages, judge_lineage, share_a_family, shared_families
+from edit_eval.config.known_weights import find_class
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.preset_table import PIPELINES
-from edit_eval.judges.judge_table import FAMILIES, LINEAGES, lineage_of_name
+from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINES
+from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES, LINEAGES, lineage_of_name
 
 
 def section(name: str, **parameters: Any) -> ModelSection:
@@ -95,5 +96,5 @@ def test_encoders_are_those_of_the_classes(row: Any) -> None:
     else:
         written = inspect.signature(pipeline.__init__).parameters.values()
         kinds = {getattr(parameter.annotation, "__name__", "") for parameter in written}
-    encoders = {BY_CLASS[kind] for kind in kinds if kind in BY_CLASS}
+    encoders = {known.lineage for kind in kinds if (known := find_class(kind))}
     assert encoders == ({row.encoder} if row.encoder else set())

@@ -17,15 +17,15 @@ from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, top_keys
 from edit_eval.config.shipped import file_of, shipped, summary
 from edit_eval.config.yaml_text import parse
-from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.edit_models.presets import Release
-from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.prediction import durations_of
-from edit_eval.judges.judge_table import published
+from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
+from edit_eval.plugins.diffusers.in_worker.presets import Release
+from edit_eval.plugins.diffusers.in_worker.release_table import RELEASES
 from edit_eval.plugins.init.models import look_at_model
 from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.plugins.init.writing import configuration_text
+from edit_eval.plugins.local_judges.in_worker.judge_table import published
+from edit_eval.plugins.preparation.prediction import durations_of
 from edit_eval.workers.model_class import make_parameters
 from own_components import built_in
 

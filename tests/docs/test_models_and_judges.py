@@ -10,15 +10,15 @@ import yaml
 from pydantic import TypeAdapter
 
 from edit_eval.config.placement import PLACEMENT_KEYS
-from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.edit_models.image_folder import ImageFolder
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.judges.judge_table import PUBLISHED
-from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.judges.recorded import Recorded
-from edit_eval.judges.transformers import TransformersJudge
+from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
+from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
+from edit_eval.plugins.local_judges.in_worker.judge_table import PUBLISHED
+from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL
+from edit_eval.plugins.local_judges.in_worker.transformers import TransformersJudge
 from edit_eval.plugins.metrics.in_worker.embedding_metrics import EmbeddingMetrics
 from edit_eval.plugins.metrics.in_worker.face_metrics import FaceMetrics
 from edit_eval.plugins.metrics.in_worker.perceptual_metrics import PerceptualMetrics

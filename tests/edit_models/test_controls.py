@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.edit_models.controls import Blank, CopySource
 from edit_eval.pictures import check_edit
-from edit_models.tiny_edits import request
+from edit_requests import request
 
 
 def source() -> Image.Image:

@@ -18,7 +18,7 @@ from edit_eval.edit_models.contract import FINISHED, Finished, SampleNames
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.errors import ConfigurationError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture
-from edit_models.tiny_edits import request
+from edit_requests import request
 
 EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" / "edits_en"
 

@@ -11,7 +11,7 @@ import pytest
 from edit_eval.endpoints import closed_models
 from edit_eval.endpoints.closed_models import FIELDS, FILE, find_row, own_file, rows_of
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.cards import OLD, sale_findings
+from edit_eval.execution.checks import OLD, sale_findings
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.closed_judges import judge_of, way_of
 from edit_eval.plugins.closed_models.in_worker.editing import Api

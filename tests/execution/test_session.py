@@ -16,9 +16,9 @@ from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution import session as module
-from edit_eval.execution.advice.planning import ImaginedMachine
 from edit_eval.execution.session import Session, seen_before
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.plugins.preparation.planning import ImaginedMachine
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.statistics.timing import timing

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.errors import LoadError
+from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
 
 pytestmark = pytest.mark.real_models
 

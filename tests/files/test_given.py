@@ -117,7 +117,7 @@ OURS = {
     "config/components.py": "a docstring",
     "config/shipped.py": "a configuration of ours",
     "endpoints/serving.py": "the log of a server, shown to people",
-    "execution/advice/probing.py": "what a program of ours prints",
+    "plugins/preparation/probing.py": "what a program of ours prints",
     "execution/machine/environments.py": "what pip prints",
     "judges/answers.py": "a reply: a score has a line of its own, however that line ends",
     "judges/unseen.py": "a reply",

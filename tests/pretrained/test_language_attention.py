@@ -48,10 +48,10 @@ def test_judge_and_text_encoder_read_without_pictures_are_looked_at_with(
 ) -> None:
     import torch
 
-    from edit_models.tiny_edits import edited
-    from edit_models.tiny_edits import loaded as loaded_editor
-    from judges.local_judges import loaded as loaded_judge
-    from judges.local_judges import request
+    from local_judges import loaded as loaded_judge
+    from local_judges import request
+    from tiny_edits import edited
+    from tiny_edits import loaded as loaded_editor
 
     attend = torch.nn.functional.scaled_dot_product_attention
     seen: set[tuple[bool, bool]] = set()

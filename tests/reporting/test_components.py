@@ -68,6 +68,7 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Examiners  (edit-eval run)",
         "Columns  (NAME: ...)",
         "Subjects  (edit-eval run)",
+        "Checks  (edit-eval doctor)",
         "Followers  (edit-eval run)",
         "Partitions  (edit-eval run --shard)",
         "Displays  (edit-eval run, report)",

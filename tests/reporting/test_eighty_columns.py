@@ -13,13 +13,13 @@ from rich.console import Console
 from edit_eval.config.components import known
 from edit_eval.config.kinds import KINDS
 from edit_eval.execution.findings import Finding
+from edit_eval.plugins.preparation.plans import print_findings
 from edit_eval.plugins.progress.displays import plan_table
 from edit_eval.plugins.progress.lines import Assignment, AssignmentRow
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import sections, summary_of
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.components import print_components, print_description
-from edit_eval.reporting.plans import print_findings
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.status import print_sample, print_status
 from edit_eval.reporting.table import print_sheet

@@ -15,8 +15,8 @@ from rich.rule import Rule
 from rich.table import Table
 
 import source_texts
-from edit_eval.execution.advice.cards import card_lines
-from edit_eval.execution.advice.probing import ability_findings
+from edit_eval.plugins.preparation.cards import card_lines
+from edit_eval.plugins.preparation.probing import ability_findings
 from edit_eval.plugins.progress.displays import PlainProgress
 from edit_eval.plugins.progress.lines import Judged, Said
 from edit_eval.records import Judgement, Status

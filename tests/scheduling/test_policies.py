@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from edit_eval.execution.advice.prediction import Durations, Prediction
+from edit_eval.plugins.preparation.prediction import Durations, Prediction
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy

@@ -108,8 +108,8 @@ def test_command_line(tiny_models: Path, capsys: pytest.CaptureFixture[str], tmp
 
 def test_adapters_import_nothing_heavy() -> None:
     code = (
-        "import sys, edit_eval.judges.transformers\n"
-        "import edit_eval.edit_models.diffusers\n"
+        "import sys, edit_eval.plugins.local_judges.in_worker.transformers\n"
+        "import edit_eval.plugins.diffusers.in_worker.diffusers\n"
         "heavy = {'torch', 'numpy', 'diffusers', 'transformers', 'huggingface_hub', 'pydantic'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

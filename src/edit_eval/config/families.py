@@ -10,39 +10,37 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from edit_eval.config.known_weights import find_class, find_lineage, find_release
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.preset_table import PIPELINE
-from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import LoadError
-from edit_eval.judges.judge_table import FAMILIES, family_of_type, lineage_of_name
 from edit_eval.pretrained import folders
 from edit_eval.text import Text
 
 SELF_PREFERENCE = Text("judges are known to favour edits from their own model family (arXiv 2604.11589)")
-BY_CLASS = {family.model: family.lineage for family in FAMILIES}
 
 
 def judge_lineage(section: ModelSection) -> str:
     """Returns the family of a judge's weights; empty if unknown."""
     name = _name(section)
-    if (index := _index(section, "config.json")) and (family := family_of_type(str(index.get("model_type")))):
-        return family.lineage
-    return lineage_of_name(name.rstrip("/").rpartition("/")[2] if folders.local_folder(name) else name)
+    called = name.rstrip("/").rpartition("/")[2] if folders.local_folder(name) else name
+    return find_lineage(called, str(_index(section, "config.json").get("model_type", "")))
 
 
 def encoder_lineages(section: ModelSection) -> frozenset[str]:
     """Returns the families of the vision-language models that read an edit model's instructions; empty if unknown."""
-    release = RELEASE.get(_name(section))
-    if release is not None:
-        return frozenset(filter(None, [PIPELINE[release.pipeline].encoder]))
+    release = find_release(_name(section))
+    if release is not None and release.pipeline:
+        return _lineages(release.pipeline)
     for file in ("model_index.json", "modular_model_index.json"):
         if index := _index(section, file):
-            row = PIPELINE.get(str(index.get("_class_name")))
-            if row is not None and row.encoder:
-                return frozenset([row.encoder])
-            return frozenset(BY_CLASS[kind] for _, _, kind in folders.parts_in(index) if kind in BY_CLASS)
-    row = PIPELINE.get(str(section.parameters.get("pipeline")))
-    return frozenset(filter(None, [row.encoder])) if row is not None else frozenset()
+            parts = (kind for _, _, kind in folders.parts_in(index))
+            return _lineages(str(index.get("_class_name"))) or _lineages(*parts)
+    return _lineages(str(section.parameters.get("pipeline")))
+
+
+def _lineages(*classes: str) -> frozenset[str]:
+    found = (find_class(name) for name in classes)
+    return frozenset(known.lineage for known in found if known is not None and known.lineage)
 
 
 def share_a_family(judge: ModelSection, edit_model: ModelSection) -> str:

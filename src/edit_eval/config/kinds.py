@@ -25,6 +25,8 @@ Kind = Literal[
     "examiner",
     "columns",
     "subject",
+    "weights",
+    "check",
     "follower",
     "partition",
     "display",
@@ -120,6 +122,16 @@ KINDS: dict[Kind, ComponentKind] = {
         "edit-eval run",
         "store.subjects.contract:Kind",
         ("unfold", "pictures", "names", "company"),
+    ),
+    "weights": ComponentKind(
+        Text("a table of weights"),
+        "weights",
+        "edit-eval plan",
+        "pretrained.published:WeightsTable",
+        ("releases", "classes", "lineage"),
+    ),
+    "check": ComponentKind(
+        Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "choose")
     ),
     "follower": ComponentKind(
         Text("a follower of runs"),

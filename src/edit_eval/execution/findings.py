@@ -25,6 +25,8 @@ class Finding:
     """What to do, in one line; empty if nothing."""
     who: str = ""
     """The model concerned, unless the text names it: `edit model qwen_image_edit`."""
+    passing: bool = False
+    """True of a problem that passes by itself when others let go of what they hold."""
 
     @property
     def sentence(self) -> str:

@@ -19,12 +19,9 @@ from edit_eval.config.components import named
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
-from edit_eval.execution.advice.cards import card_of, sale_findings
-from edit_eval.execution.advice.checks import Context, refuse, short_limits, silent_judges
-from edit_eval.execution.advice.control_questions import ControlQuestions
-from edit_eval.execution.advice.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
-from edit_eval.execution.choices import choose
+from edit_eval.execution.checks import CheckContext, card_of, choose, refuse, sale_findings, short_limits, silent_judges
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
+from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
 from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
@@ -36,6 +33,7 @@ from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place, lost_to, model_on, places, places_on, said_of
 from edit_eval.execution.machine.space import what_is_short
+from edit_eval.execution.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
@@ -163,17 +161,17 @@ class Session:
             laid_out = [model for model in self.layout.models if model.key in busy]
             for wait in LOAD_AGAIN:
                 try:
-                    return refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
+                    return refuse(CheckContext(self.configuration, self._driver.machine(), laid_out=laid_out))
                 except Stopped as held:
                     tell(Text("{}; looking again in {:g} s", held, wait))
                     time.sleep(wait)
-            refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
+            refuse(CheckContext(self.configuration, self._driver.machine(), laid_out=laid_out))
 
     def refuse_judges(self, *, together: bool) -> None:
         """Does the same for all judges before they have work; `together` on devices that they share."""
         execution = self.configuration.execution.model_copy(update={"placement": "together" if together else "swap"})
         configuration = self.configuration.model_copy(update={"execution": execution})
-        refuse(Context(configuration, self._driver.machine(), laid_out=self.layout.models))
+        refuse(CheckContext(configuration, self._driver.machine(), laid_out=self.layout.models))
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Returns notes on differences from the run's last start, and on GPUs of several kinds.
@@ -270,7 +268,7 @@ class Session:
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(Text("pilot: {}", sentence))
             took = {name: size * (estimates.unit[f"judge:{name}"].value or 0.0) for name, size in sizes.items()}
-            for finding in silent_judges(Context(self.configuration, machine, seconds=took)):
+            for finding in silent_judges(self.configuration, took):
                 spectator.note(Text("pilot: {}", finding.line))
 
         def end(why: str) -> None:
@@ -326,7 +324,7 @@ class Session:
             recorder.event("retired", replica=where, model=key, place=[device], reason=sentence)
         for sentence in (*dict.fromkeys(layout.lost.values()), *self._on_the_cpu(machine), *choices.at_start):
             spectator.note(sentence)
-        for finding in short_limits(Context(self.configuration, machine, experiment_known=matrix.experiment)):
+        for finding in short_limits(self.configuration, matrix.experiment):
             if pilot.judgements:
                 spectator.note(finding.line)
         gauges = Gauges(policy.replicas, recorder.event, machine)

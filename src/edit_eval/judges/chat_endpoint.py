@@ -34,8 +34,7 @@ from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, C
 from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.judges.chat_servers import Decision, wording
 from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
-from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest
-from edit_eval.judges.generation import seed_of
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, seed_of
 from edit_eval.pictures import pixel_digest, png, scaled
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status

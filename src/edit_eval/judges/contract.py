@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
@@ -154,3 +155,16 @@ class JudgeExtras(Protocol):
         """Asks a model that is elsewhere once about an example, with a short timeout; `doctor` calls it instead of
         `load`. Returns what `judge` would; raises `LoadError` with the reason why a run would get no answer, and where
         it asked. `about` is called afterwards."""
+
+
+def seed_of(request: JudgeRequest) -> int:
+    """Returns a 31 bit seed for the answer to a request, from its own seed and everything shown to the judge.
+
+    Equal requests have equal seeds. A run asks about every sample with the same seed; with that alone all samples would
+    be answered by the same draws: their scores would err together, and no mean would even that out.
+    """
+    from edit_eval.pictures import pixel_digest
+
+    digests = [pixel_digest(picture) for picture in request.pictures.values()]
+    seeded_by = repr((request.seed, request.system, request.user, digests))
+    return int(hashlib.sha256(seeded_by.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) >> 1

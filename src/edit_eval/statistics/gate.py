@@ -12,6 +12,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -327,3 +328,40 @@ def _of_margin(union: _Union, lower: float | None, margin: float, tests: int) ->
             images = max(images, math.floor(strict * mean_difference.clusters / mean_difference.worth) + 1)
         needed = {"samples": math.ceil(images * samples / mean_difference.clusters), "images": images}
         yield Reason("margin", {**values, "assumed": min(0.0, mean_difference.value), **needed})
+
+
+class MarginSize(NamedTuple):
+    """Number of images needed to show by one judge that an edit model is less than a margin worse than another."""
+
+    judge: str
+    images: int
+    """Number of source images in the benchmark."""
+    fewest: int
+    """Least number that can show it."""
+    enough: Mapping[float, int]
+    """Standard deviation of the two's differences on an image -> images with which an equally good model passes 4 times
+    in 5."""
+
+    def line_for(self, margin: float) -> Text:
+        """Returns it as a sentence."""
+        each = [Text("{:,} if it is {:g}", count, deviation) for deviation, count in self.enough.items()]
+        return Text(
+            "margin {:g} by judge {}: {:,} images here, {:,} at least; to pass 4 times in 5 when both are equally good "
+            "takes, by the standard deviation of their differences on an image, {}",
+            margin,
+            self.judge,
+            self.images,
+            self.fewest,
+            each,
+        )
+
+
+def margin_sizes(scales: Mapping[str, Scale], images: int, margin: float) -> list[MarginSize]:
+    """Returns the sizes for each judge, by its scale. Raises `ConfigurationError` for a margin not above 0."""
+    sizes = []
+    for judge, scale in scales.items():
+        fewest, wide = fewest_images(margin, scale), scale.span or 10.0
+        of = {share * wide: images_to_show(margin, scale, share * wide) for share in (0.05, 0.1, 0.2)}
+        enough = {deviation: count for deviation, count in of.items() if count is not None}
+        sizes.append(MarginSize(judge, images, fewest, enough))
+    return sizes

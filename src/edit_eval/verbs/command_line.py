@@ -34,7 +34,7 @@ else:
     Options = dict  # importing it would slow down `--help`
 
 GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
-    (Text("To begin"), ("doctor", "plan", "fetch", "env")),
+    (Text("To begin"), ("env",)),
     (Text("To evaluate"), ("run", "status", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
@@ -63,7 +63,7 @@ class Verbs(Group):
     """The whole command; its help has the verbs in `GROUPS`, and plug-ins behind them or where they say."""
 
     before: Mapping[str, str] = {}
-    """Of plug-ins, the verb of the core before which each is listed."""
+    """Of plug-ins, the verb before which each is listed."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a section for each group."""
@@ -75,7 +75,8 @@ class Verbs(Group):
         }
         core = {name for _, names in GROUPS for name in names}
         groups = {str(title): [name for name in names if name in lines] for title, names in GROUPS}
-        for name in sorted(lines.keys() - core):
+        others = lines.keys() - core
+        for name in sorted(others, key=lambda name: (self.before.get(name, "") in others, name)):
             group = groups.setdefault(getattr(commands[name], "rich_help_panel", None) or ANALYSES, [])
             behind = self.before.get(name)
             group.insert(group.index(behind) if behind in group else len(group), name)

@@ -19,7 +19,7 @@ class Verb:
 
     about: ClassVar[Mapping[str, str]] = {}
     """`group`: the heading below which `edit-eval --help` lists it, by default that of the analyses; `before`: the verb
-    of the core before which it stands there, by default behind all. Both are literals: `--help` imports nothing."""
+    before which it stands there, by default behind all. Both are literals: `--help` imports nothing."""
     below: ClassVar[Mapping[str, type[Verb]]] = {}
     """The verbs that are typed behind its name, such as `export` of `vote export`."""
     call: Callable[..., None]
@@ -31,8 +31,8 @@ class VerbOption:
     """What is added to a verb of the core: `option.VERB.NAME` of the register.
 
     Its nested dataclass `Parameters` becomes flags of that verb, as those of an analysis do. `VERB` is one that asks:
-    `report` (about a `run`), `compare` (which has a `comparison`), `init` (which has written a `file`), `run` (which
-    has finished a `run` of a `configuration`), `score` and `serve`.
+    `report` (about a `run`), `compare` and `gate` (which have a `comparison`, and what is `wrong` with it), `init`
+    (which has written a `file`), `run` (which has finished a `run` of a `configuration`), `score` and `serve`.
     """
 
     @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.reporting.language import said, speak, worded
+from edit_eval.reporting.language import speak
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import Config, Debug, Group, Options, RunFolder, answer, verb, wants_json
+from edit_eval.verbs.command_line import Config, Debug, Group, Options, RunFolder, answer, verb
 
 looking = typer.Typer()
 
@@ -51,24 +51,6 @@ def describe(type_: Annotated[str, typer.Argument(metavar="TYPE", help="A regist
     from edit_eval.reporting.components import description_document, print_description
 
     answer(lambda: description_document(type_), lambda: print_description(type_))
-
-
-@verb(components, short_help="Download what a configuration needs, for machines without a network.")
-def fetch(config: Config, *, options: Options) -> None:
-    """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
-
-    A machine without a network that has the same caches can run it with HF_HUB_OFFLINE=1.
-    """
-    from edit_eval.config.loading import load_configuration
-    from edit_eval.execution.advice import cards
-    from edit_eval.reporting.formats import memory
-
-    downloads = []
-    for each in cards.fetch(load_configuration(config, **options)):
-        downloads.append(each)
-        if not wants_json():
-            print(said(Text("{}: {}: {}, in {}", worded(each.what), each.name, memory(each.bytes), each.path)))
-    answer(lambda: [each.as_plain() for each in downloads], lambda: None)
 
 
 # -- what a configuration amounts to --

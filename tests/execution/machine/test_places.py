@@ -10,9 +10,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.planning import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, places
+from edit_eval.plugins.preparation.planning import ImaginedMachine
 from fake_nvml import gpu, install
 
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from command_lines import Command, caller
-from edit_eval import preparation
+from edit_eval.plugins.preparation import requests as preparation
 
 command = pytest.fixture(caller)
 

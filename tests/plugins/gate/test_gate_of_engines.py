@@ -16,7 +16,7 @@ import yaml
 
 from edit_eval import cli
 from edit_eval.errors import ConfigurationError
-from edit_eval.preparation import plan
+from edit_eval.plugins.preparation.requests import plan
 from edit_eval.run import Run, compare
 from faults.faulty_runs import lines
 from image_server import AskedEdit, ImageServer, drawn

@@ -15,10 +15,10 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.advice.checks import Context, other_machines
 from edit_eval.execution.contract import FLEET, Event, Gpu, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.machine.places import places_on
+from edit_eval.plugins.preparation.checks import Context, other_machines
 from edit_eval.plugins.ray.agent import Files, Frames, framed, known_by, pictures_of
 from edit_eval.plugins.ray.driver import Node, RayDriver, Remote
 from edit_eval.scheduling.estimates import Estimates

@@ -15,20 +15,20 @@ import tiny_modular
 import tiny_pipelines
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES
-from edit_eval.execution.machine.fitting import Wanted, need_of
-from edit_eval.execution.machine.weights import find_weights
-from edit_eval.judges.judge_table import FAMILIES as TABLE
+from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
+from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE, PIPELINES
+from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES as TABLE
+from edit_eval.plugins.preparation.fitting import Wanted, need_of
+from edit_eval.plugins.preparation.weights import find_weights
 from edit_eval.plugins.rehearse.came_of_it import NEAR
 from edit_eval.plugins.rehearse.configurations import LEAST_LAYERS
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Rehearsed, weight_bytes
 from edit_eval.plugins.rehearse.in_worker.stand_in import make
 from edit_eval.scheduling.tasks import Model
-from edit_models.tiny_edits import no_step
-from edit_models.tiny_presets import EDITING, OLDER, SETTINGS, asked
-from judges.local_judges import FAMILIES, request
+from edit_requests import no_step
+from local_judges import FAMILIES, request
 from plugins.rehearse.groups_on_a_card import counted
+from tiny_presets import EDITING, OLDER, SETTINGS, asked
 
 pytestmark = [pytest.mark.real_models, pytest.mark.models]
 
@@ -86,7 +86,7 @@ def marks(folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", EDITING)
 def test_a_family_of_edit_models(name: str, tmp_path: Path) -> None:
     pytest.importorskip("diffusers")
-    own = "edit_eval.edit_models.diffusers:DiffusersModel"
+    own = "edit_eval.plugins.diffusers.in_worker.diffusers:DiffusersModel"
     settings = {"num_inference_steps": 2, **SETTINGS.get(name, {})}
     model = rehearsed(built(name, tmp_path / "tiny"), tmp_path, own, dict(LEAST_LAYERS.get(name, {})), **settings)
     pipeline = model._own._pipeline
@@ -126,7 +126,7 @@ def test_a_card_has_of_offloaded_groups_what_is_predicted(name: str, tmp_path: P
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_of_judges(name: str, tiny_judges: Path, tmp_path: Path) -> None:
-    own = "edit_eval.judges.transformers:TransformersJudge"
+    own = "edit_eval.plugins.local_judges.in_worker.transformers:TransformersJudge"
     model = rehearsed(tiny_judges / name, tmp_path, own, {}, max_new_tokens=4)
     (reply,) = model.judge([request(1)])
     assert reply.text == "Score: 5.000", "what random weights have written is not read"

@@ -14,8 +14,8 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import RunDirectoryError
-from edit_eval.execution.machine.fitting import Wanted, weights_of
 from edit_eval.files.user_cache import cache_folder
+from edit_eval.plugins.preparation.fitting import Wanted, weights_of
 from edit_eval.plugins.rehearse.came_of_it import models_of
 from edit_eval.plugins.rehearse.found import FAULTS, OUTCOMES, Rehearsal
 from edit_eval.plugins.rehearse.in_worker.stand_in import cut_layers, write_holes
@@ -25,9 +25,9 @@ from edit_eval.plugins.rehearse.stand_ins import StandIns, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart
 from edit_eval.run import Run
 from edit_eval.scheduling.tasks import Model
-from execution.machine.test_weights import model
 from fake_nvml import gpu, install
 from judge_server import JudgeServer
+from plugins.preparation.test_weights import model
 from small_benchmark import configuration, write_benchmark
 
 command = pytest.fixture(caller)
@@ -257,7 +257,7 @@ def test_layers_are_cut_and_one_of_each_kind_stays() -> None:
 
 
 def test_weights_are_holes(tmp_path: Path) -> None:
-    from edit_eval.execution.machine.weights import loaded_bytes
+    from edit_eval.plugins.preparation.weights import loaded_bytes
     from edit_eval.plugins.rehearse.in_worker.stand_in import _write_hole
 
     held = {"wide": ("BF16", [1 << 15, 1 << 15], 1 << 31), "bias": ("F32", [4], 16)}

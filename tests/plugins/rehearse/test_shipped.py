@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from edit_eval.config.known_weights import find_release
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.shipped import shipped
-from edit_eval.execution.machine.weights import LAYERS, MATRICES, PUBLISHED, find_weights
+from edit_eval.plugins.preparation.weights import LAYERS, MATRICES, find_weights
 from edit_eval.plugins.rehearse.came_of_it import NEAR
 from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
 from edit_eval.plugins.rehearse.found import Rehearsal
@@ -23,6 +24,8 @@ from edit_eval.plugins.rehearse.rehearsal import rehearse
 from small_benchmark import write_benchmark
 
 ROOT = Path(__file__).parents[3]
+EDITS = "diffusers.in_worker.diffusers:DiffusersModel"
+JUDGES = "local_judges.in_worker.transformers:TransformersJudge"
 SHIPPED = sorted(shipped())
 SERVED = {"served_edit_model", "vllm_judge", "vllm_omni_edit_model"}
 WITHOUT_WEIGHTS = {"demo", "own_pictures"}
@@ -145,8 +148,8 @@ with counted() as seen:
     model.load(["cpu"], *["group"] * (values != "{}"))
     measured = weight_bytes(networks_of(model))
     if values != "{}":
-        from edit_models.tiny_edits import no_step
-        from edit_models.tiny_presets import asked
+        from edit_requests import no_step
+        from tiny_presets import asked
         for network in networks_of(model):
             fill(network)
         model.edit(asked(), no_step)
@@ -181,17 +184,17 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
     weights = find_weights(str(tmp_path / "made"), None, "bfloat16", os.environ)
     assert weights.faults == ()
     if layers is None:
-        known = PUBLISHED[name]
-        assert weights.loaded == pytest.approx(sum(known.values()) * 2e9, rel=0.02)
+        known = find_release(name)
+        assert weights.loaded == pytest.approx(sum(known.parts.values()) * 2e9, rel=0.02)
         for part, billions in MATRICES.get(name, {}).items():  # what is quantised of it
             assert weights.matrices[part] == pytest.approx(billions * 1e9, rel=0.02)
         for part, billions in LAYERS.get(name, {}).items():
             assert weights.layers[part] == pytest.approx(billions * 2e9, rel=0.001)
         return
     edits = len(weights.parts) > 1
-    kind = "edit_models.diffusers:DiffusersModel" if edits else "judges.transformers:TransformersJudge"
+    kind = EDITS if edits else JUDGES
     values = EDITED.get(name, {})
-    program = [sys.executable, "-c", PROGRAM, f"edit_eval.{kind}", str(tmp_path / "made")]
+    program = [sys.executable, "-c", PROGRAM, f"edit_eval.plugins.{kind}", str(tmp_path / "made")]
     program += [str(ROOT / "tests"), json.dumps(values)]
     measured = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
     assert measured["cpu"] == pytest.approx(weights.loaded, rel=NEAR)
@@ -201,7 +204,7 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
 
 
 QUANTISED = """import json, os, sys
-from edit_eval.execution.machine.weights import find_weights, quantised_bytes
+from edit_eval.plugins.preparation.weights import find_weights, quantised_bytes
 from edit_eval.plugins.rehearse.in_worker.rehearsed import networks_of, weight_bytes
 from edit_eval.workers.model_class import find_class, make_parameters
 from diffusers.quantizers.bitsandbytes import bnb_quantizer
@@ -244,8 +247,8 @@ def test_quantised_weights_take_what_is_predicted(
     maker = [sys.executable, "-m", "edit_eval.plugins.rehearse.in_worker.stand_in"]
     wanted = json.dumps({**order, "layers": 2, "least": {}, "texts": ["make the sky red"]})
     subprocess.run(maker, input=wanted, capture_output=True, text=True, check=True)
-    kind = "edit_models.diffusers:DiffusersModel" if len(share) > 1 else "judges.transformers:TransformersJudge"
-    program = [sys.executable, "-c", QUANTISED, f"edit_eval.{kind}", str(tmp_path / "made"), json.dumps(load)]
+    kind = EDITS if len(share) > 1 else JUDGES
+    program = [sys.executable, "-c", QUANTISED, f"edit_eval.plugins.{kind}", str(tmp_path / "made"), json.dumps(load)]
     beside = {**os.environ, "PYTHONPATH": str(library)}
     done = subprocess.run(program, capture_output=True, text=True, env=beside, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -19,7 +19,7 @@ from edit_eval.plugins.scenes.in_worker.judge import PixelComparison, assess, sc
 from edit_eval.plugins.scenes.in_worker.language import read, write
 from edit_eval.plugins.scenes.in_worker.scenarios import category_of, plan
 from edit_eval.plugins.scenes.in_worker.scene import Scene, Thing
-from edit_models.tiny_edits import request
+from edit_requests import request
 
 SCENE = Scene(
     256,

@@ -19,12 +19,12 @@ import pytest
 from combinations import drawing
 from command_lines import Command, caller, one_error
 from documented_blocks import DOCS, blocks
-from edit_eval import preparation
 from edit_eval.config import components
 from edit_eval.config.sections import top_keys
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import parse, parse_ours, read_file
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.plugins.schema.document import OwnClass, configuration_schema
 from edit_eval.plugins.schema.files import BESIDE, LINE
 from plugins.schema import language_server

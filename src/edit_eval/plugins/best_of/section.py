@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edit_eval.judges.judge_table import lineage_of_name
+from edit_eval.config.known_weights import find_lineage
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import RunRecords
 from edit_eval.statistics.raters import recorded_judges
@@ -76,4 +76,4 @@ def _family(known: Mapping[str, Any] | None) -> str:
     parameters = known["parameters"] if isinstance(known["parameters"], Mapping) else {}
     given = (parameters.get(key) for key in ("model_name", "model"))
     name = next((value for value in given if isinstance(value, str)), "")
-    return lineage_of_name(name) or name or str(known["type"])
+    return find_lineage(name) or name or str(known["type"])

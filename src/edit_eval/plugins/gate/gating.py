@@ -17,10 +17,10 @@ from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
-from edit_eval.preparation import margin_sizes
 from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.gate import margin_sizes
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
@@ -58,7 +58,8 @@ def gate(
     for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True):
         if _finished_before(folder / name, configuration) and name == CANDIDATE:
             tell(Text("{}: finished before, nothing is made again; remove it for a new build", folder / name))
-    for size in margin_sizes(asked[0], margin):
+    images = len({sample.cluster for sample in asked[0].samples if not sample.fault})
+    for size in margin_sizes({judge.name: judge.scoring.scale for judge in asked[0].judges_of_one}, images, margin):
         if size.images < size.fewest:
             raise ConfigurationError(
                 Text(

@@ -8,7 +8,17 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.verbs.command_line import Full, Markdown, Options, added, answer_with, end_if_short, reasons, say
+from edit_eval.verbs.command_line import (
+    Full,
+    Markdown,
+    Options,
+    added,
+    answer_with,
+    end_if_short,
+    reasons,
+    say,
+    written_beside,
+)
 from edit_eval.verbs.contract import Verb
 
 
@@ -57,4 +67,5 @@ class GateVerb(Verb):
         wrong = reasons("gate", comparison=comparison)
         sheet = gate_sheet(comparison, wrong, full=full)
         answer_with(comparison.document, sheet, spoken(first.language), markdown)
+        written_beside("gate", comparison=comparison, wrong=wrong)
         end_if_short(bool(wrong) or not comparison.gate.passed)

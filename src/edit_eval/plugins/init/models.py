@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edit_eval.config import components
+from edit_eval.config.known_weights import find_release, list_releases
 from edit_eval.config.shorthand import (
     HERE,
     HUB_MODEL,
@@ -23,10 +24,9 @@ from edit_eval.config.shorthand import (
 )
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.image_folder import SUFFIXES, ImageFolder
-from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.prices import TYPICAL
 from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.prices import TYPICAL
 from edit_eval.judges.closed_judges import MAKERS, judge_of
 from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.text import Text, counted
@@ -79,14 +79,13 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
         )
     if (closed := _by_its_makers_name(written)) is not None:
         return closed
-    names = [release.name for release in RELEASES]
     if HUB_MODEL.fullmatch(written):
-        release = next((each for each in RELEASES if each.name == written), None)
+        release = find_release(written)
         licence = Text("not in our table of releases")
         if release and release.licence:
             licence = Text("licence: {}", release.licence)
         return weights("diffusers", written, Text("on the Hugging Face Hub; {}", licence))
-    last = {name.rpartition("/")[2].lower(): name for name in names}
+    last = {each.name.rpartition("/")[2].lower(): each.name for each in list_releases() if each.pipeline}
     if written.lower() in last:
         raise ConfigurationError(Text("--edits {}: on the Hub it is `--edits {}`", written, last[written.lower()]))
     return None

@@ -252,8 +252,8 @@ def _fields(written: list[str]) -> dict[str, str]:
 
 def _say_and_check(made: Started, *, votes: bool = False) -> None:
     """Prints what was written, what prevents it from running here, and what to type next; `votes`: nobody judges."""
-    from edit_eval.preparation import examine
-    from edit_eval.reporting.plans import print_findings
+    from edit_eval.plugins.preparation.plans import print_findings
+    from edit_eval.plugins.preparation.requests import examine
 
     beside = written_beside("init", file=made.file)
     empty = made.pictures.empty if made.pictures else 0
@@ -307,8 +307,8 @@ def _say_and_check(made: Started, *, votes: bool = False) -> None:
 def _costs(file: Path) -> tuple[float | None, float | None]:
     """Returns what a run and a first try of it cost in US dollars; None, None without paid models, or if unknown."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.execution.advice.prices import prices_of
-    from edit_eval.preparation import plan
+    from edit_eval.execution.prices import prices_of
+    from edit_eval.plugins.preparation.requests import plan
 
     try:
         if not prices_of(load_configuration(file)):
@@ -320,7 +320,7 @@ def _costs(file: Path) -> tuple[float | None, float | None]:
 
 def _controls(file: Path) -> str:
     """Says how many controls a run has and what they cost; empty if that is unknown."""
-    from edit_eval.preparation import controls_of
+    from edit_eval.plugins.preparation.requests import controls_of
 
     try:
         return controls_of(file)

@@ -37,7 +37,7 @@ from edit_eval.execution.contract import Gpu, Meter, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import layers_digest
-from edit_eval.execution.machine.weights import find_weights
+from edit_eval.plugins.preparation.weights import find_weights
 from edit_eval.pretrained.host_memory import free_host_memory
 from edit_eval.workers.messages import Message, MessageStream, encode
 

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edit_eval.execution.advice.cards import asked
-from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
+from edit_eval.execution.checks import asked
+from edit_eval.plugins.preparation.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
 from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.plugins.rehearse.stand_ins import StandIns

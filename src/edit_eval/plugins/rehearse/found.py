@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from edit_eval.execution.advice.planning import Plan
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.preparation.planning import Plan
 from edit_eval.text import Text
 
 FAULTS: Mapping[str, Text] = {

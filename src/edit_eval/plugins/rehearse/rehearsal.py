@@ -19,17 +19,17 @@ from typing import Any, Unpack
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration, Filters, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.checks import CHECKS, Context, look, reachable, weights
-from edit_eval.execution.advice.planning import Plan
 from edit_eval.execution.engine.interruption import announced_before_it_runs
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.files.user_cache import cache_folder
+from edit_eval.plugins.preparation.checks import CHECKS, Context, look, reachable, weights
+from edit_eval.plugins.preparation.planning import Plan
+from edit_eval.plugins.preparation.requests import plan
 from edit_eval.plugins.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
 from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.plugins.rehearse.stand_ins import is_half_here, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart, start, tell
-from edit_eval.preparation import plan
 from edit_eval.records import Judgement, Sample
 from edit_eval.reporting.language import speak
 from edit_eval.text import Text, counted

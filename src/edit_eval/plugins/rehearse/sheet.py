@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from edit_eval.execution.machine.fitting import CONTEXT
+from edit_eval.plugins.preparation.fitting import CONTEXT
 from edit_eval.plugins.rehearse.came_of_it import is_far, is_far_on_host, off_by
 from edit_eval.plugins.rehearse.found import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.reporting.document_files import write_sheet

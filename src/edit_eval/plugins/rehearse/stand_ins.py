@@ -14,14 +14,14 @@ from typing import Any
 
 from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.edit_models.preset_lookup import index_of, settings_of
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.cards import published
-from edit_eval.execution.advice.probing import LOADERS
 from edit_eval.execution.machine.environments import import_path, install_line, interpreter
-from edit_eval.execution.machine.fitting import PAIR_TOKENS, checkpoint_of, weights_of
-from edit_eval.execution.machine.weights import BYTES, Weights
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.diffusers.in_worker.preset_lookup import index_of, settings_of
+from edit_eval.plugins.preparation.cards import published
+from edit_eval.plugins.preparation.fitting import PAIR_TOKENS, checkpoint_of, weights_of
+from edit_eval.plugins.preparation.probing import LOADERS
+from edit_eval.plugins.preparation.weights import BYTES, Weights
 from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS, MEGAPIXEL_TOKENS, SMALL, SMALL_CALLS
 from edit_eval.plugins.rehearse.in_worker.stand_in import WEIGHTS, StandInMade
 from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
@@ -186,8 +186,8 @@ def _class_of(configuration: Configuration, section: ModelSection) -> Any:
 
 def _loads_by_name(own: Any, section: ModelSection) -> bool:
     """True for our classes that load the weights that `model_name` names, and for a user's that is made of one."""
-    modules = {f"{base.__module__}:" for base in getattr(own, "__mro__", ())}
-    return section.class_path.startswith(LOADERS) or any(module in LOADERS for module in modules)
+    modules = {base.__module__ for base in getattr(own, "__mro__", ())}
+    return section.class_path.startswith(LOADERS) or any(module.startswith(LOADERS) for module in modules)
 
 
 def _asks_a_server(own: Any) -> bool:

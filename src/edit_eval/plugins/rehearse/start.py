@@ -16,11 +16,11 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
-from edit_eval.execution.advice.checks import Context
-from edit_eval.execution.machine.fitting import Wanted
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.plugins.preparation.checks import Context
+from edit_eval.plugins.preparation.fitting import Wanted
 from edit_eval.plugins.rehearse.driver import RehearsalDriver
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.records import Edit, Judgement, Results, model_title

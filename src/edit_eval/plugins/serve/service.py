@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.choices import choose
+from edit_eval.execution.checks import choose
 from edit_eval.execution.contract import Records
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.engine.engine import Engine

@@ -247,7 +247,7 @@ def _without_memory(folder: Path, model: Path, part: str) -> tuple[Any, str]:
     if "_class_name" in config:
         from accelerate import init_empty_weights
 
-        from edit_eval.edit_models.diffusers_pipeline import class_of_part
+        from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import class_of_part
         from edit_eval.pretrained.folders import Location, parts_in
 
         index = next(n for n in ("model_index.json", "modular_model_index.json") if (model / n).is_file())

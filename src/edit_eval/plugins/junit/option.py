@@ -1,0 +1,70 @@
+"""What the gate found as JUnit XML, which GitLab shows beside a merge request and GitHub by one of its actions.
+
+A column and a judge are one test; it has failed if the column does not pass by that judge. So does what other options
+say against the comparison: one test each. The form is the one that GitLab reads
+(https://docs.gitlab.com/ci/testing/unit_test_reports/, read on 30 November 2026): `testsuites`, `testsuite` with its
+counts, `testcase` with `classname`, `name`, `failure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edit_eval.verbs.contract import VerbOption
+
+if TYPE_CHECKING:
+    from edit_eval.statistics.comparison import Comparison
+
+
+class JUnitReport(VerbOption):
+    """Write the answer as JUnit XML, too."""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """Where it goes."""
+
+        junit: Path | None = None
+        """Also write here, as JUnit XML, whether each is no worse than the first: a test for each judge."""
+
+    def wrote(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
+        """Writes the file, if it is asked for; `given` is a `comparison`, and what else is `wrong` with it."""
+        if parameters.junit is None:
+            return ()
+        from edit_eval.files.new import written_whole
+
+        with written_whole(parameters.junit) as temporary:
+            temporary.write_bytes(write_junit(given["comparison"], given["wrong"]))
+        return [parameters.junit]
+
+
+def write_junit(comparison: Comparison, wrong: Sequence[str] = ()) -> bytes:
+    """Returns the JUnit XML of a comparison's gate and of what else is wrong with it, as UTF-8."""
+    from xml.etree import ElementTree
+
+    from edit_eval.reporting.comparison import gate_lines
+    from edit_eval.reporting.terminal_text import one_line
+
+    gate = comparison.gate
+    cases: list[tuple[str, str, Sequence[str], Sequence[str]]] = []
+    for candidate in gate.candidates:
+        lines = gate_lines(replace(gate, candidates=[candidate], guidance={}))
+        name = f"{candidate.name} is no worse than {candidate.first}"
+        cases.append((candidate.judge, name, [] if candidate.passed else lines, lines))
+    cases += [("edit-eval", str(reason), [reason], []) for reason in wrong]
+    failed = sum(bool(against) for _, _, against, _ in cases)
+    counts = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "skipped": "0"}
+    root = ElementTree.Element("testsuites", {"name": "edit-eval", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "edit-eval", **counts})
+    for judge, name, against, words in cases:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": one_line(judge), "name": one_line(name)})
+        if against:
+            failure = ElementTree.SubElement(case, "failure", {"message": one_line(against[0]), "type": "worse"})
+            failure.text = "\n".join(map(one_line, against))
+        elif words:
+            ElementTree.SubElement(case, "system-out").text = "\n".join(map(one_line, words))
+    ElementTree.indent(root)
+    content: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return content
