@@ -359,7 +359,7 @@ def _compile_templates() -> None:
 def _make_command() -> None:
     """And what the first evaluation of a process makes for all others: both are the same for each."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.execution.session import _versions
+    from edit_eval.execution.layout import _versions
     from edit_eval.experiment import Experiment, load_samples
     from edit_eval.verbs.command_line import app, command_of
     from small_benchmark import configuration, write_benchmark

@@ -12,6 +12,7 @@ from edit_eval.config.components import name_code
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.evaluation import EvaluationOptions, carry_out
+from edit_eval.execution.options import RunOptions
 from edit_eval.experiment import MOST_CELLS, Experiment
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, certified
@@ -368,7 +369,8 @@ def evaluate(
     `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
     so far is kept.
     """
-    return Run(carry_out(configuration, **options))
+    own, loading = RunOptions.split(options)
+    return Run(carry_out(configuration, own, **loading))
 
 
 def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:

@@ -213,7 +213,7 @@ for place in places:
 """The same in a copy of a process for each place: it has others' modules, which take a second, and none of ours."""
 
 
-COPIES = 8
+COPIES = 9
 
 
 def codes() -> dict[str, frozenset[int]]:
