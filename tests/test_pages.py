@@ -1,4 +1,4 @@
-"""The page of the door says what the contracts say, of every kind and all that the code asks a class for."""
+"""The made pages are what the code says, and that of the door has all that the code asks a class for."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ NOT_FOR_STRANGERS = {
 """Asked of our own classes alone."""
 
 
-def test_the_page_is_what_the_contracts_say() -> None:
-    checked = subprocess.run([sys.executable, ".ci/door.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+def test_the_pages_are_what_the_code_says() -> None:
+    checked = subprocess.run([sys.executable, ".ci/pages.py", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
 
 
