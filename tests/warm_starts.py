@@ -41,7 +41,7 @@ IMPORTED = {
             "edit_eval.workers.process",
             "edit_eval.workers.probe",
             "edit_eval.plugins.scenes.in_worker.benchmark",
-            "edit_eval.testing.fake_models",
+            "edit_eval.plugins.rehearse.in_worker.fake_models",
             "edit_eval.judges.chat_endpoint",
         ),
         *(

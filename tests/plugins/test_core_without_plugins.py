@@ -146,13 +146,7 @@ for line in sys.stdin:
 def refuses_what_a_plugin_does(core: Typed) -> None:
     listed = json.loads(core("list", "--json").stdout)
     assert listed["analyses"] == listed["problems"] == []
-    assert [protocol["name"] for protocol in listed["protocols"]] == [
-        "checklist",
-        "criteria",
-        "numbers",
-        "pairwise",
-        "rubric",
-    ]
+    assert [protocol["name"] for protocol in listed["protocols"]] == ["numbers", "pairwise", "rubric"]
     for words in (
         ["best-of", "run"],
         ["demo"],

@@ -50,7 +50,9 @@ from edit_eval.statistics.battles import as_others_rate, others_may_read
 from protocols.judged import judged, judgement, sample
 
 ROWS = Path(__file__).parent / "conformance" / "rows"
-PUBLISHED = [component for component in registered() if ".published." in component.class_path]
+FORMS = ("criteria", "checklist")
+"""Protocols for questions of one's own, of no authors."""
+PUBLISHED = [each for each in registered() if ".published." in each.class_path and each.name not in FORMS]
 CERTIFICATES = {
     component.name: import_class("protocol", component.class_path).certificate
     for component in PUBLISHED

@@ -7,10 +7,10 @@ from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.plugins.rehearse.in_worker.fake_models import FakeEditModel, FakeJudge
 from edit_eval.protocols.judging import read
 from edit_eval.protocols.rubric import Rubric
 from edit_eval.records import Picture, Reply, Sample, Status
-from edit_eval.testing.fake_models import FakeEditModel, FakeJudge
 
 
 def answered(judge: FakeJudge, sample: str, question: str = "", edit_model: str = "") -> Reply:

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.published.criteria import Criteria
 from edit_eval.plugins.published.imgedit import ImgEditScores
 from edit_eval.plugins.published.kris import KrisScores
 from edit_eval.plugins.published.risebench import RISEBenchScores
 from edit_eval.plugins.published.unireditbench import UniREditBenchScores
 from edit_eval.protocols.contract import fault, scoring
-from edit_eval.protocols.criteria import Criteria
 from edit_eval.records import Reply, Status
 from protocols.judged import judged, sample
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from edit_eval.protocols.checklist import Checklist
+from edit_eval.plugins.published.checklist import Checklist
 from edit_eval.protocols.contract import fault, scoring
 from edit_eval.records import Reply, Scale, Status
 from protocols.judged import judged, sample
