@@ -24,8 +24,8 @@ from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, with_plugin
 from edit_eval.reporting.displays import watch_run
+from edit_eval.reporting.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.live import count_finished
-from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
@@ -111,7 +111,7 @@ def carry_out(
                 remember_sources(experiment.samples)
                 if part is None:
                     if options.report and (pending or described or examined or not page_of(folder).exists()):
-                        draw_apart(folder)
+                        tell(draw_apart(folder))
                     followers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
                     return folder
     whole = RunDirectory(folder)
@@ -119,7 +119,7 @@ def carry_out(
         table = open_table(whole, experiment)
         keep_derived(whole, table, configuration.folder)
         if options.report:
-            draw_apart(folder)
+            tell(draw_apart(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):
                     followers.finish(to_send(folder), lambda: count_finished(table))

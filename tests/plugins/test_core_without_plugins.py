@@ -90,7 +90,7 @@ def write_evaluation(folder: Path) -> Path:
 
 
 def evaluated(typed: Typed, folder: Path) -> None:
-    """An evaluation, resumed, compared, looked at, with its page."""
+    """An evaluation, resumed, compared, looked at, with its tables."""
     asked = write_evaluation(folder)
     done = typed("run", asked, "--run-dir", "run")
     assert done.returncode == 0, done.stderr
@@ -98,9 +98,10 @@ def evaluated(typed: Typed, folder: Path) -> None:
     compared = json.loads(typed("compare", "run", "--json").stdout)
     assert compared["pairs"][0]["n"] == 8
     assert json.loads(typed("status", "run", "--json").stdout)["judgements"]["ok"] == 16
-    page = (folder / "run/report/index.html").read_text("utf-8")
-    assert '<section id="gallery"' in page
-    assert 'class="analysis"' not in page
+    report = (folder / "run/report/report.md").read_text("utf-8")
+    assert "| ours |" in report
+    assert not (folder / "run/report/index.html").exists()
+    assert "no page is drawn: no display that draws one is installed" in done.stderr
 
 
 @pytest.mark.check

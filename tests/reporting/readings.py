@@ -222,7 +222,7 @@ def main(folder: Path, names: list[str]) -> None:
     from playwright.sync_api import sync_playwright
     from rich.console import Console
 
-    from edit_eval.reporting.page.files import write_report
+    from edit_eval.reporting.report import write_report
     from edit_eval.reporting.results_sheet import print_summary
 
     with sync_playwright() as started:

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from markupsafe import Markup
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import refuse_existing, write_rows, written_whole
 from edit_eval.reporting.analyses import Analysis, AnalysisSection, ChartStyle, section_of
+from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.html import page_sheet
-from edit_eval.reporting.page.page import asset, digest_of
-from edit_eval.reporting.page.rendering import template_environment
 from edit_eval.reporting.table import Sheet, markdown_sheet
 from edit_eval.text import Text
 
@@ -41,7 +38,9 @@ def write_document(name: str, document: Any, target: Path, *, records: Any, lang
         return
     if not target.suffix:
         files = {target / f"{name}{ending}": write for ending, write in made.items() if ending not in (".md", ".html")}
-        files |= {target / "index.html": made[".html"], target / "README.md": lambda: _card(section)}
+        files |= {target / "README.md": lambda: _card(section)}
+        if page_display():
+            files |= {target / "index.html": made[".html"]}
     elif target.suffix.lower() in made:
         files = {target: made[target.suffix.lower()]}
     else:
@@ -113,20 +112,12 @@ def _svg(section: AnalysisSection, style: ChartStyle) -> str:
 
 
 def _page(title: Text, heading: Text, sheet: Sheet, language: str) -> str:
-    style = asset("page.css")
-    made: str = (
-        template_environment(autoescape=True, language=language)
-        .get_template("analysis.html.j2")
-        .render(
-            language=language,
-            title=said(title, language),
-            heading=said(heading, language),
-            style=Markup(style),
-            policy=f"default-src 'none'; style-src {digest_of(style)}",
-            sheet=page_sheet(sheet, language),
+    display = page_display()
+    if display is None:
+        raise ConfigurationError(
+            Text("no display that draws pages is installed; name a file that ends in .md or .json")
         )
-    )
-    return made
+    return display.document(title, heading, sheet, language=language)
 
 
 def _card(section: AnalysisSection) -> str:

@@ -20,9 +20,10 @@ from PIL import Image
 from documents import plain
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.page import page as pages
+from edit_eval.plugins.page.export import export, ids_in, selected
 from edit_eval.records import Activity, Edit, Judgement, Picture, Results, Sample, Status
-from edit_eval.reporting.page import files
-from edit_eval.reporting.page.files import export, ids_in, markdown, selected, write_report
+from edit_eval.reporting.report import markdown, write_report
 from edit_eval.reporting.scores import write_scores
 from edit_eval.reporting.table import inline
 from edit_eval.statistics.summary import summarise
@@ -70,7 +71,7 @@ def test_a_report_that_fails_leaves_the_old_one_whole(
         yield "<html>"
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "page", half_a_page)
+    monkeypatch.setattr(pages, "page", half_a_page)
     with pytest.raises(OSError, match="No space"):
         write_report(complete.results, complete.summary, tmp_path)
     assert (tmp_path / "index.html").read_bytes() == old
@@ -253,7 +254,7 @@ def test_what_is_there_is_not_written_over(made: Results, tmp_path: Path) -> Non
 
 
 def test_a_write_that_fails_leaves_nothing(made: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import files as module
+    from edit_eval.plugins.page import export as module
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

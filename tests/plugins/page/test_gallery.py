@@ -21,9 +21,9 @@ from edit_eval.pictures import (
     size_of_run,
     small_copy_name,
 )
+from edit_eval.plugins.page.gallery import gallery
+from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnail, thumbnails
 from edit_eval.records import Results, Status
-from edit_eval.reporting.page.gallery import gallery
-from edit_eval.reporting.page.shown_pictures import PageFiles, thumbnail, thumbnails
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import HOSTILE, build_run, pictured
 from reporting.reports import Report
@@ -234,7 +234,7 @@ def test_many_pictures_stay_within_the_budget_of_the_page() -> None:
 
 
 def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import shown_pictures as module
+    from edit_eval.plugins.page import shown_pictures as module
 
     made = []
     monkeypatch.setattr(module, "thumbnail", lambda path, size: made.append(path) or b"x")
@@ -245,7 +245,7 @@ def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_kept_copy_is_the_thumbnail_whoever_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import shown_pictures as module
+    from edit_eval.plugins.page import shown_pictures as module
 
     noise(700, 500).save(tmp_path / "a.png")
     size = CopyLimits(side=300, file_bytes=9_000)

@@ -20,14 +20,11 @@ from typing import TypedDict
 import altair as alt
 
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.page.time_charts import COLOURS, timeline, utilisation
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle, sections
-from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, to_failures, to_part
-from edit_eval.reporting.language import said
-from edit_eval.reporting.names import name_of, named_score, short_category
-from edit_eval.reporting.page.drawings import (
-    COLOURS,
+from edit_eval.reporting.chart_parts import (
     AnyChart,
     Axis,
     axis_of,
@@ -35,9 +32,10 @@ from edit_eval.reporting.page.drawings import (
     chart_title,
     series_colour,
     series_mark,
-    timeline,
-    utilisation,
 )
+from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, to_failures, to_part
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of, named_score, short_category
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.aggregates import Aggregate
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores

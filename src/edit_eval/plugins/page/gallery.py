@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
+from edit_eval.plugins.page.battle_entries import BattleEntry, battle_entry, won_by
+from edit_eval.plugins.page.shown_pictures import NoPicture, PictureAddresses, ShownPicture, address_of_picture
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
-from edit_eval.reporting.page.battle_entries import BattleEntry, battle_entry, won_by
-from edit_eval.reporting.page.shown_pictures import NoPicture, PictureAddresses, ShownPicture, address_of_picture
 from edit_eval.reporting.table import in_each
 from edit_eval.statistics.summary import Summary
 

@@ -18,6 +18,8 @@ from markupsafe import Markup
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.pictures import CopyLimits
+from edit_eval.plugins.page.html import notebook_sheet, notebook_table, page_environment
+from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnails
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import section_of
@@ -25,10 +27,8 @@ from edit_eval.reporting.comparison_tables import columns_table, compared, pairs
 from edit_eval.reporting.entries import Entry, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.names import NAMES, named_score
-from edit_eval.reporting.page.html import notebook_sheet, notebook_table
-from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.page.shown_pictures import PageFiles, thumbnails
 from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, unshown_lines, wrong_lines
+from edit_eval.reporting.report_content import say_in
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
@@ -171,7 +171,7 @@ def refused_html(reason: str) -> str:
 
 
 def _templates(language: str) -> jinja2.Environment:
-    environment = template_environment(autoescape=True, language=language)
+    environment = page_environment(language)
     environment.globals.update(
         say=partial(say_in, language),
         named=lambda part: named_score(part.score, part.scale),

@@ -20,15 +20,15 @@ from markupsafe import escape
 from msgspec.structs import replace as changed
 from PIL import Image
 
+from edit_eval.plugins.page.page import asset, page, sentences, vega
+from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import NO_EDIT, Scale, Status
 from edit_eval.reporting import language as language_module
 from edit_eval.reporting.entries import category_names, choices, entries, link, series_names
 from edit_eval.reporting.language import catalogue, said, spoken
 from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.names import NAMES, name_of, short_category
-from edit_eval.reporting.page.files import markdown, write_report
-from edit_eval.reporting.page.page import asset, page, sentences, vega
-from edit_eval.reporting.page.verdict import verdict_content
+from edit_eval.reporting.report import markdown, write_report
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 from reporting.reported_runs import HOSTILE, build_run

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import vl_convert
 
+from edit_eval.plugins.page.charts import charts
 from edit_eval.records import Status
-from edit_eval.reporting.page.charts import charts
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import rescored, unscored
 from reporting.reports import Report, headline

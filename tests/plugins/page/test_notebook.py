@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from edit_eval.benchmarks.known_sources import remember_sources
+from edit_eval.plugins.page.notebook import LINES, MODELS, SAMPLES, SIZE, notebook_html, refused_html
 from edit_eval.records import Results
-from edit_eval.reporting.page.notebook import LINES, MODELS, SAMPLES, SIZE, notebook_html, refused_html
 from edit_eval.run import Run
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import HOSTILE, build_run

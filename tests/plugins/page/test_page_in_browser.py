@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from edit_eval.records import Results, Status
-from edit_eval.reporting.page.files import write_report
+from edit_eval.reporting.report import write_report
 from edit_eval.statistics.summary import summarise
 from edit_eval.statistics.timing import DeviceMemory
 from reporting.reported_runs import build_run, pictured

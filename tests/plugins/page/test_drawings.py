@@ -12,9 +12,10 @@ import pytest
 from msgspec.structs import replace as changed
 
 from edit_eval.errors import NotDrawn
+from edit_eval.plugins.page.time_charts import timeline, utilisation
 from edit_eval.records import Activity, Results, Scale
-from edit_eval.reporting.page.drawing_apart import draw_apart
-from edit_eval.reporting.page.drawings import Axis, axis_of, step_over, timeline, utilisation
+from edit_eval.reporting.chart_parts import Axis, axis_of, step_over
+from edit_eval.reporting.drawing_apart import draw_apart
 from edit_eval.statistics.timing import RunTiming
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report
@@ -146,7 +147,7 @@ def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_pa
 def test_a_copy_of_the_process_fails_in_the_same_words(tmp_path: Path) -> None:
     code = """
 import pathlib, sys, edit_eval.run
-from edit_eval.reporting.page import drawing_apart as apart
+from edit_eval.reporting import drawing_apart as apart
 assert apart._can_be_copied()
 for way in (apart._in_a_copy, apart._in_another_interpreter):
     code, told = way(pathlib.Path(sys.argv[1]))
@@ -160,7 +161,7 @@ for way in (apart._in_a_copy, apart._in_another_interpreter):
 
 def test_whoever_has_a_report_drawn_imports_nothing_that_draws() -> None:
     """A run would take a second longer, before a process that imports it again."""
-    code = "import sys, edit_eval.evaluation, edit_eval.reporting.page.drawing_apart; print(*sys.modules)"
+    code = "import sys, edit_eval.evaluation, edit_eval.reporting.drawing_apart; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "edit_eval.reporting.page.drawing_apart" in loaded
-    assert not {"altair", "vl_convert", "edit_eval.reporting.page.page"} & {*loaded}
+    assert "edit_eval.reporting.drawing_apart" in loaded
+    assert not {"altair", "vl_convert", "edit_eval.plugins.page.page"} & {*loaded}

@@ -87,14 +87,16 @@ def _compiled(autoescape: bool) -> _Compiled:
     return _Compiled("escaped" if autoescape else "plain")
 
 
-def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Environment:
-    """Returns the templates of this package, with number formats as filters; an undefined name is an error.
+def template_environment(
+    *, autoescape: bool, language: str = "", package: str = "edit_eval.reporting"
+) -> jinja2.Environment:
+    """Returns the templates of a `package`, by default of this one, with number formats as filters.
 
-    With a `language`, a printed Text is in that language. The caller adds the filter `duration`, whose words depend on
-    the language.
+    An undefined name is an error. With a `language`, a printed Text is in that language. The caller adds the filter
+    `duration`, whose words depend on the language.
     """
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("edit_eval.reporting.page"),
+        loader=jinja2.PackageLoader(package),
         autoescape=autoescape,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import NoReturn
 
-from edit_eval.config.components import code_named
+from edit_eval.config.components import code_named, locate
 from edit_eval.errors import ExitCode, NotDrawn
 from edit_eval.text import Text
 
@@ -27,8 +27,8 @@ _COLLECTED_EVERY = 100_000
 
 
 def page_of(run: Path) -> Path:
-    """Returns where the page of the run in a folder is."""
-    return run / "report" / "index.html"
+    """Returns where the page of the run in a folder is; without a display, `report.md`, which has the same numbers."""
+    return run / "report" / ("index.html" if locate("display", "page") else "report.md")
 
 
 def to_send(run: Path) -> tuple[Path, ...]:
@@ -36,14 +36,14 @@ def to_send(run: Path) -> tuple[Path, ...]:
     return page_of(run), run / "report" / "summary.json"
 
 
-def draw_apart(run: Path) -> None:
-    """Draws the report of the run in `run` with the program `edit_eval.verbs.drawing`.
+def draw_apart(run: Path) -> str:
+    """Draws the report of the run in `run` with the program `edit_eval.verbs.drawing`; returns a note, or nothing.
 
     Raises `NotDrawn` if it cannot be written; the run's records stay as they were.
     """
     code, written = _in_a_copy(run) if _can_be_copied() else _in_another_interpreter(run)
     if not code:
-        return
+        return "" if locate("display", "page") else Text("no page is drawn: no display that draws one is installed")
     last = (written.strip().splitlines() or ["no message"])[-1]
     disk = code in (ExitCode.UNUSABLE, ExitCode.STOPPED)
     problem = Text("the report could not be drawn ({})", last)

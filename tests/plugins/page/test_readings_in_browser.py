@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from edit_eval.records import Judgement, Reading, Scale, Scoring
-from reporting.conftest import SMALL
 from reporting.reported_runs import build_run
 from reporting.reports import Report, link_to, report_on
+from reporting.written_reports import SMALL
 
 OpenPage = Callable[..., Any]
 PARTED = Scoring(

@@ -34,6 +34,11 @@ from edit_eval import __version__
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
 from edit_eval.pictures import CopyLimits, size_of_run, write_durably
+from edit_eval.plugins.page.charts import TITLES, charts, histogram_hint, most_tags
+from edit_eval.plugins.page.gallery import gallery
+from edit_eval.plugins.page.html import followed, page_environment, page_sheet, page_table
+from edit_eval.plugins.page.shown_pictures import PageFiles, PictureAddresses, thumbnails
+from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
@@ -41,13 +46,8 @@ from edit_eval.reporting.entries import Entry, link, to_part
 from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES, judge_words, name_of, scale_words, score_name
-from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
-from edit_eval.reporting.page.gallery import gallery
-from edit_eval.reporting.page.html import followed, page_sheet, page_table
-from edit_eval.reporting.page.rendering import RunContent, content_of, say_in, template_environment
-from edit_eval.reporting.page.shown_pictures import PageFiles, PictureAddresses, thumbnails
-from edit_eval.reporting.page.verdict import verdict_content
-from edit_eval.reporting.table import in_each
+from edit_eval.reporting.report_content import RunContent, content_of, say_in
+from edit_eval.reporting.table import Sheet, in_each
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text, joined
 
@@ -298,12 +298,12 @@ def digest_of(source: str) -> str:
 @cache
 def asset(name: str) -> str:
     """Returns the text of one of the page's scripts or style sheets."""
-    return files("edit_eval.reporting.page").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
+    return files("edit_eval.plugins.page").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
 
 
 def page_templates(language: str) -> jinja2.Environment:
     """Returns the page's templates, with words that follow the language the reader chooses."""
-    environment = template_environment(autoescape=True)
+    environment = page_environment()
     follow = partial(followed, language=language)
 
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
@@ -444,3 +444,21 @@ def _file(version: str) -> Path:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def document_page(title: Text, heading: Text, sheet: Sheet, language: str) -> str:
+    """Returns a page of its own with sentences and tables, without a script."""
+    style = asset("page.css")
+    made: str = (
+        page_environment(language)
+        .get_template("analysis.html.j2")
+        .render(
+            language=language,
+            title=said(title, language),
+            heading=said(heading, language),
+            style=Markup(style),
+            policy=f"default-src 'none'; style-src {digest_of(style)}",
+            sheet=page_sheet(sheet, language),
+        )
+    )
+    return made
