@@ -278,7 +278,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.carry_out(path, RunOptions(run_dir=tmp_path / "run", report=False))
+    evaluation.run_evaluation(path, RunOptions(run_dir=tmp_path / "run", report=False))
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         outcome = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert outcome.code == 0, outcome.err

@@ -18,7 +18,7 @@ from edit_eval.files.given import (
     DEEPEST,
     UnfitFile,
     number,
-    of_json,
+    parse_json,
     open_text,
     read_bytes,
     read_json,
@@ -92,7 +92,7 @@ def test_text_is_utf_8(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_and_where_is_said_in_one_line(content: bytes, said: str) -> None:
     with pytest.raises(UnfitFile) as refused:
-        of_json(content, Shape, "them.json")
+        parse_json(content, Shape, "them.json")
     assert str(refused.value).startswith("them.json: ")
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -68,7 +68,7 @@ def draw_here() -> None:
         made = Run(run)
         return files.draw(made.results, made.summary, made.path, language=made.language), ""
 
-    drawing_apart._can_be_copied, drawing_apart._in_a_copy = lambda: True, draw
+    drawing_apart._can_fork, drawing_apart._run_fork = lambda: True, draw
 
 
 def lines(run: Path, journal: str) -> list[Mapping[str, Any]]:

@@ -25,13 +25,13 @@ from edit_eval.reporting.components import (
     print_description,
 )
 from edit_eval.reporting.language import VARIABLE
-from edit_eval.reporting.terminal_text import Spoken
+from edit_eval.reporting.terminal_text import LocalizedConsole
 from own_components import built_in
 
 
 def printed(*arguments: Any, width: int = 80) -> list[str]:
     file = io.StringIO()
-    console = Spoken(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
+    console = LocalizedConsole(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
     if arguments:
         print_description(*arguments, console=console)
     else:

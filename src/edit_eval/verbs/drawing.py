@@ -7,11 +7,11 @@ import json
 import sys
 from pathlib import Path
 
-from edit_eval.config.components import take_code_named
+from edit_eval.config.components import set_named_code
 from edit_eval.reporting.report import draw
 from edit_eval.run import Run
 
 if __name__ == "__main__":
-    take_code_named(*(json.loads(sys.argv[2]) if sys.argv[2:] else ((), ())))
+    set_named_code(*(json.loads(sys.argv[2]) if sys.argv[2:] else ((), ())))
     run = Run(Path(sys.argv[1]))
     sys.exit(draw(run.results, run.summary, run.path, language=run.language))

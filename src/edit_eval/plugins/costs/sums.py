@@ -8,7 +8,7 @@ from collections import Counter
 import msgspec
 
 from edit_eval.records import Results, Status
-from edit_eval.statistics.timing import timing, tokens
+from edit_eval.statistics.timing import compute_timing, tokens
 
 
 class CostOfModel(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ def costs(results: Results, price: float | None = None) -> Costs:
                 at_price=use.cost if use else None,
             )
         )
-    devices = timing(results).devices
+    devices = compute_timing(results).devices
     held = math.fsum(seconds for kinds in devices.values() for seconds in kinds.values())
     return Costs(
         models=models,
