@@ -14,7 +14,7 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from edit_eval.statistics.families import PairTest, FamilyOfTests
+from edit_eval.statistics.families import FamilyOfTests, PairTest
 from edit_eval.statistics.families import ranks as ranks_of
 from edit_eval.statistics.intervals import estimate
 

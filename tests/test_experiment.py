@@ -150,7 +150,7 @@ def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> N
     made = asking.make_experiment(loaded, asking.load_samples(loaded))
     (note,) = (note for note in made.notes if "are both" in note)
     assert note.startswith("judge qwen3_vl and edit model qwen_image_edit are both Qwen2.5-VL: ")
-    again = experiment.Experiment.recorded(json.loads(json.dumps(made.to_record(loaded.folder))), made.samples)
+    again = experiment.Experiment.from_record(json.loads(json.dumps(made.to_record(loaded.folder))), made.samples)
     assert note in again.notes
 
 
@@ -162,15 +162,15 @@ def test_a_registered_protocol_whose_module_has_moved_since_is_the_same(tmp_path
     plain = json.loads(json.dumps(made.to_record(loaded.folder)))
     [judge] = plain["judges"]
     judge["protocol"]["class_path"] = "edit_eval.before.module:Rubric"
-    again = experiment.Experiment.recorded(plain, made.samples)
+    again = experiment.Experiment.from_record(plain, made.samples)
     assert again.is_same_evaluation(made)
     assert list_changes(again, made) == []
     judge["protocol"]["type"] = ""
-    [absent] = experiment.Experiment.recorded(plain, made.samples).judges
+    [absent] = experiment.Experiment.from_record(plain, made.samples).judges
     assert isinstance(absent.protocol, DerivedScores)
     assert "`--code FOLDER` names the folder" in absent.protocol.fault
     with pytest.raises(ConfigurationError, match="`duel` is not a kind of subject"):
-        experiment.Experiment.recorded({**plain, "kinds": ["duel"]}, made.samples)
+        experiment.Experiment.from_record({**plain, "kinds": ["duel"]}, made.samples)
 
 
 # The nouns, and what they are called.

@@ -14,7 +14,16 @@ import pytest
 import source_texts
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import catalogue, translate
-from edit_eval.text import CONTEXT, EnglishOnly, Text, pluralize, join_texts, translate_pieces, text_to_json, text_from_json
+from edit_eval.text import (
+    CONTEXT,
+    EnglishOnly,
+    Text,
+    join_texts,
+    pluralize,
+    text_from_json,
+    text_to_json,
+    translate_pieces,
+)
 from edit_eval.verbs.command_line import say
 
 SEPARATORS = {"": "、", "; ": "；", " and ": " 和 "}

@@ -12,8 +12,8 @@ from typing import Protocol as Shape
 
 from edit_eval.benchmarks.selection import (
     check_unicode,
-    lint,
     filter_samples,
+    lint,
     refuse_bad,
     refuse_nothing,
     tidy_labels,
@@ -143,7 +143,9 @@ def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> Non
     judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
     if (least := good * columns * max(1, judged * experiment.readings)) > most:
         raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
-    questions = sum(len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.questions_by_judge[judge.name])
+    questions = sum(
+        len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.questions_by_judge[judge.name]
+    )
     of_two = sum(
         len(experiment.questions_by_judge[judge.name][position]) * experiment.edit_seeds * sum(map(len, rounds))
         for judge in experiment.judges
@@ -194,7 +196,9 @@ def _refuse_unsupported(experiment: Experiment, section: ModelSection, folder: P
     if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
         return
     for judge in experiment.judges:
-        asked = (sample_question.question for some in experiment.questions_by_judge[judge.name] for sample_question in some)
+        asked = (
+            sample_question.question for some in experiment.questions_by_judge[judge.name] for sample_question in some
+        )
         if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
             raise ConfigurationError(
                 Text(
@@ -215,7 +219,9 @@ def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder:
         return
     if getattr(judge_class, "probabilities", False) or getattr(judge_class, "replays", False):
         return
-    asked = (sample_question.question for some in experiment.questions_by_judge[section.name] for sample_question in some)
+    asked = (
+        sample_question.question for some in experiment.questions_by_judge[section.name] for sample_question in some
+    )
     if any(question.form == PROBABILITIES for question in asked):
         raise ConfigurationError(
             Text(

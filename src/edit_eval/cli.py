@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
-from edit_eval.reporting.language import translate, set_language, current_language
+from edit_eval.reporting.language import current_language, set_language, translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import (
     Code,
@@ -22,11 +22,11 @@ from edit_eval.verbs.command_line import (
     Options,
     RunDir,
     RunFolder,
-    collect_arguments,
     answer,
-    let_option_answer,
     app,
+    collect_arguments,
     end_if_short,
+    let_option_answer,
     main,
     print_json,
     reasons,

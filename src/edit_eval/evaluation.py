@@ -24,13 +24,13 @@ from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, chain_spectators
 from edit_eval.reporting.displays import watch_run
-from edit_eval.reporting.drawing_apart import render_report, page_of, report_files
+from edit_eval.reporting.drawing_apart import page_of, render_report, report_files
 from edit_eval.reporting.live import count_finished
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.run_folders import failure_statuses, choose_run_folder, refuse_an_unfit_python
-from edit_eval.store.table import JudgementTable, open_table, describe_remaining_work
+from edit_eval.store.run_folders import choose_run_folder, failure_statuses, refuse_an_unfit_python
+from edit_eval.store.table import JudgementTable, describe_remaining_work, open_table
 from edit_eval.text import Text
 
 
@@ -93,7 +93,9 @@ def run_evaluation(
             folder = directory.path
             show_notes(*place.notes(directory, experiment))
             matrix, noticed = place.load_matrix(directory, experiment, again, verify=options.verify)
-            left = describe_remaining_work(JudgementTable(matrix)) if part is None else ""  # a shard's own part is told later
+            left = (
+                describe_remaining_work(JudgementTable(matrix)) if part is None else ""
+            )  # a shard's own part is told later
             show_notes(altered, *noticed, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.

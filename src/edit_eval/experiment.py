@@ -25,7 +25,7 @@ from edit_eval.protocols.critiques import makers
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
-from edit_eval.text import text_to_json, text_from_json
+from edit_eval.text import text_from_json, text_to_json
 
 MOST_COLUMNS = 1_000
 """Most edit models, and most judges, of a run that is read."""

@@ -22,17 +22,17 @@ from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import FAILED, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, compute_analysis, summary_of
 from edit_eval.reporting.displays import page_display
-from edit_eval.reporting.drawing_apart import render_report, page_of, report_files
-from edit_eval.reporting.language import translate, current_language
+from edit_eval.reporting.drawing_apart import page_of, render_report, report_files
+from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.aggregates import RequiredCoverage
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.means import MeanScore, select_means, means, the_mean
+from edit_eval.statistics.means import MeanScore, means, select_means, the_mean
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, load_examinations
-from edit_eval.store.joined import join_runs, describe_judge_differences
+from edit_eval.store.joined import describe_judge_differences, join_runs
 from edit_eval.store.provenance import collect_environment_notes
 from edit_eval.store.run_directory import RunDirectory, resolve_ledger, what_mends
 from edit_eval.store.run_folders import damage_error, read_experiment
@@ -189,9 +189,17 @@ class Run:
     def _notes(self) -> tuple[str, ...]:
         directory = self._directory
         derived = [judge.protocol.note for judge in self.experiment.judges if isinstance(judge.protocol, DerivedScores)]
-        return *self.experiment.notes, *derived, self._damaged, directory.damage.note, *collect_environment_notes(directory)
+        return (
+            *self.experiment.notes,
+            *derived,
+            self._damaged,
+            directory.damage.note,
+            *collect_environment_notes(directory),
+        )
 
-    def _compute_published_scores(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
+    def _compute_published_scores(
+        self, judgements: Collection[Judgement]
+    ) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """Returns the numbers as a benchmark's authors define them."""
         numbers: dict[tuple[str, str], dict[str, float | str]] = {}
         for judge in (judge for judge in self.experiment.judges if judge.name not in self.experiment.critics):
@@ -228,7 +236,9 @@ class Run:
     @property
     def verdict(self) -> str:
         """Who is better and by how much, as in the report; for one edit model its score."""
-        return "\n".join(translate(line, current_language(self.language)) for line in answer_lines(self.summary.verdict))
+        return "\n".join(
+            translate(line, current_language(self.language)) for line in answer_lines(self.summary.verdict)
+        )
 
     def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
         """Returns the mean of one edit model by one judge; if no `score` is named, of that judge's headline.

@@ -140,7 +140,9 @@ def map_fields(value: Any, change: Callable[[str], str]) -> Any:
     return change(value) if isinstance(value, str) else value
 
 
-def translate_pieces(value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+def translate_pieces(
+    value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]
+) -> Iterator[tuple[str, bool]]:
     """Yields a Text in another language, in pieces: each with True if it is ours, False if it is data to leave alone.
 
     `catalogue` has the translations of templates, by `Text.key`; a sentence whose template is not there stays English
@@ -163,7 +165,9 @@ def translate_pieces(value: Any, catalogue: Mapping[str, str], separators: Mappi
             for at, item in enumerate(field):
                 between = field.choose_separator(at, spec or "")
                 yield separators.get(between, between or ", ") if at else "", True
-                yield from translate_pieces(item, catalogue, separators) if isinstance(item, Text) else [(str(item), False)]
+                yield from (
+                    translate_pieces(item, catalogue, separators) if isinstance(item, Text) else [(str(item), False)]
+                )
         else:
             yield format(_FORMATTER.convert_field(_plain(field), conversion), spec or ""), False
 

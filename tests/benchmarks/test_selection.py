@@ -10,8 +10,8 @@ import pytest
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.benchmarks.selection import (
     check_unicode,
-    lint,
     filter_samples,
+    lint,
     refuse_bad,
     refuse_nothing,
     tidy_labels,

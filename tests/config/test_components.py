@@ -8,10 +8,10 @@ import pytest
 
 from edit_eval.config.components import (
     NotHere,
-    list_extra_keys,
     describe,
     import_class,
     list_components,
+    list_extra_keys,
     name_class,
     normalise_class_path,
     own_source,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.config.families import encoder_lineages, judge_lineage, share_a_family, find_shared_families
+from edit_eval.config.families import encoder_lineages, find_shared_families, judge_lineage, share_a_family
 from edit_eval.config.known_weights import find_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINES

@@ -18,7 +18,7 @@ import pytest
 import warm_starts
 from edit_eval import evaluate
 from edit_eval.asking import load_samples
-from edit_eval.config.components import describe, list_components, locate, list_entry_point_faults, unknown_type
+from edit_eval.config.components import describe, list_components, list_entry_point_faults, locate, unknown_type
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.kinds import KINDS
 from edit_eval.config.loading import load_configuration
@@ -354,7 +354,9 @@ def test_an_entry_point_that_names_no_component(place: Path, point: str, line: s
     named_by(place, "wrong", f"{point}\njudge.fine = mine:Fine")
     assert [one.startswith(line) for one in list_entry_point_faults()] == [True]
     assert locate("judge", "fine") == "mine:Fine"
-    assert unknown_type("judge", "mine").endswith(list_entry_point_faults()[0]), "whoever types its name is told what `list` says"
+    assert unknown_type("judge", "mine").endswith(list_entry_point_faults()[0]), (
+        "whoever types its name is told what `list` says"
+    )
     with pytest.raises(ValueError, match=re.escape(list_entry_point_faults()[0])):
         make_name_validator("tracker")("mine")
 

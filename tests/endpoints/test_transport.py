@@ -18,7 +18,15 @@ from typing import Any
 
 import pytest
 
-from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, join_url, needs_no_proxy, find_proxy
+from edit_eval.endpoints.transport import (
+    LONGEST,
+    Posting,
+    Unacceptable,
+    Unreached,
+    find_proxy,
+    join_url,
+    needs_no_proxy,
+)
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from endpoints.own_loop import run_apart
@@ -288,9 +296,12 @@ def test_a_proxy_that_is_not_spoken_to_is_refused_by_name_where_it_is_needed(
 
 def test_a_servers_own_query_stays_behind_the_path() -> None:
     base = "https://x.azure.com/openai/v1/?api-version=2026-01-01"
-    assert join_url(base, "/chat/completions") == "https://x.azure.com/openai/v1/chat/completions?api-version=2026-01-01"
     assert (
-        join_url(base, "/tokenize", "a=1", above=True) == "https://x.azure.com/openai/tokenize?api-version=2026-01-01&a=1"
+        join_url(base, "/chat/completions") == "https://x.azure.com/openai/v1/chat/completions?api-version=2026-01-01"
+    )
+    assert (
+        join_url(base, "/tokenize", "a=1", above=True)
+        == "https://x.azure.com/openai/tokenize?api-version=2026-01-01&a=1"
     )
     assert join_url("http://h/v1", "/models") == "http://h/v1/models"
 

@@ -15,9 +15,9 @@ from edit_eval.errors import RunDirectoryError
 from edit_eval.run import Run
 from edit_eval.store.provenance import (
     SelfDescriptionCheck,
-    describe_environment_changes,
     changes,
     collect_environment_notes,
+    describe_environment_changes,
     several_kinds,
 )
 from edit_eval.store.run_directory import RunDirectory

@@ -18,9 +18,9 @@ from edit_eval.judges.answers import (
     LONGEST_ANSWER,
     TOKENS_GIVEN,
     TOKENS_NEEDED,
+    find_uncut_score,
     is_prose,
     read_answer,
-    find_uncut_score,
 )
 from edit_eval.records import Reading, Status
 from judges.generated_answers import answer

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.protocols.contract import Missing, Question, Score, View, fault, scoring_of
-from edit_eval.protocols.judging import add_reminder, read, fill_question, score
+from edit_eval.protocols.judging import add_reminder, fill_question, read, score
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
 from protocols.judged import sample
 

@@ -53,7 +53,9 @@ def test_a_cycle_links_all_models_whatever_their_order_and_another_model_leaves_
     assert len(reached) == 6
     more = models(*"ABCDEFG")
     assert len(pairs - by_name(choose_pairs("cycles", sample, more), more)) == 1
-    assert pairs <= by_name(choose_pairs("cycles", sample, listed, rounds=3), listed), "more rounds ask what was asked, and more"
+    assert pairs <= by_name(choose_pairs("cycles", sample, listed, rounds=3), listed), (
+        "more rounds ask what was asked, and more"
+    )
 
 
 def test_designs_have_the_battles_that_they_say() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from documents import plain
 from edit_eval.records import ExaminedJudge, Scale
 from edit_eval.reporting.comparison import gate_lines, letter, print_comparison
-from edit_eval.reporting.formats import p_value, format_signed, format_signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span, p_value
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.comparison import Comparison, compare

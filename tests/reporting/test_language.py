@@ -18,12 +18,12 @@ import source_texts
 from edit_eval.plugins.preparation.cards import card_lines
 from edit_eval.plugins.preparation.probing import ability_findings
 from edit_eval.plugins.progress.displays import PlainProgress
-from edit_eval.plugins.progress.lines import Judged, EventLine
+from edit_eval.plugins.progress.lines import EventLine, Judged
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
-from edit_eval.reporting.language import catalogue, translate, translate_description, set_language, current_language
+from edit_eval.reporting.language import catalogue, current_language, set_language, translate, translate_description
 from edit_eval.reporting.languages import SPOKEN, Typography
-from edit_eval.reporting.terminal_text import Name, LocalizedConsole, Styled, one_line, print_with_head, print_facts
+from edit_eval.reporting.terminal_text import LocalizedConsole, Name, Styled, one_line, print_facts, print_with_head
 from edit_eval.text import Text, join_texts
 
 STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=...", "对 {}作 Holm 校正"} | {

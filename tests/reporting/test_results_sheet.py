@@ -259,7 +259,9 @@ def test_it_is_said_in_every_medium(twenty: Results) -> None:
     shown += [notebook, (folder / "report.md").read_text("utf-8")]
     assert [words.count(WORDS) for words in shown] == [1] * 4
     assert report.html.count(f"{WORDS}<") == 1
-    assert all("14%" in line and "20 张" in line for line in (translate(line, "zh") for line in footnotes(report.summary)))
+    assert all(
+        "14%" in line and "20 张" in line for line in (translate(line, "zh") for line in footnotes(report.summary))
+    )
 
 
 def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -> None:

@@ -215,4 +215,9 @@ def test_durations_in_chinese(seconds: float | None, shown: str) -> None:
 
 
 def test_an_authors_number_has_the_digits_that_tell_models_apart() -> None:
-    assert [formats.format_published(value) for value in (7.877, 0.0625, -0.25, None)] == ["7.88", "0.0625", "-0.2500", "–"]
+    assert [formats.format_published(value) for value in (7.877, 0.0625, -0.25, None)] == [
+        "7.88",
+        "0.0625",
+        "-0.2500",
+        "–",
+    ]

@@ -304,4 +304,6 @@ def test_a_long_name_is_cut_only_where_the_drawing_has_no_room(drawn: Results) -
         opinion, standings=tuple(msgspec.structs.replace(standing, name=long) for standing in opinion.standings)
     )
     assert f">{long}<" in draw_verdict(opinion, 2, "en", places=lambda name: 0)
-    assert long not in re.sub('<title>.*?</title>|aria-label=".*?"', "", draw_verdict(opinion, 2, "en", standalone=True))
+    assert long not in re.sub(
+        '<title>.*?</title>|aria-label=".*?"', "", draw_verdict(opinion, 2, "en", standalone=True)
+    )

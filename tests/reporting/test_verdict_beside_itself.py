@@ -14,7 +14,7 @@ from edit_eval.reporting.verdict import answer_lines, doubt_lines, verdict_sheet
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import Comparison, compare, verdict_on_models
 from edit_eval.statistics.summary import summarise
-from edit_eval.statistics.verdict import VerdictContext, Verdict, merge_contexts
+from edit_eval.statistics.verdict import Verdict, VerdictContext, merge_contexts
 from made_results import results, sample
 from small_columns import column, drawn, failing
 
@@ -144,7 +144,9 @@ def test_of_several_runs_the_worst_audit_counts() -> None:
         ("passed", "failed"),
         ("not_audited", "failed"),
     ):
-        assert merge_contexts([VerdictContext(examined={"j": first}), VerdictContext(examined={"j": second})]).examined == {"j": "failed"}
+        assert merge_contexts(
+            [VerdictContext(examined={"j": first}), VerdictContext(examined={"j": second})]
+        ).examined == {"j": "failed"}
     both = merge_contexts([VerdictContext(examined={"j": "limited"}), VerdictContext(examined={"j": "not_audited"})])
     assert both.examined == {"j": "not_audited"}
 

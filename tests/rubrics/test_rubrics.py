@@ -12,7 +12,7 @@ from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.plugins.published.gedit import TEXTS
 from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.loading import FIELDS, check_prompts, fill, load_rubrics, load_packaged
+from edit_eval.rubrics.loading import FIELDS, check_prompts, fill, load_packaged, load_rubrics
 
 TEXT = {"system_prompt": "Judge.", "user_prompt_template": "{edit_instruction}"}
 

@@ -389,7 +389,9 @@ class Run:
     def _others_of(self, replica: Replica, task: Task) -> list[Replica]:
         """The other replicas of its model that can take what it is not to try again, or have yet to end."""
         others = [
-            other for other in self.policy.replicas_of(replica.key) if other.index not in task.failed_on and not other.leaving
+            other
+            for other in self.policy.replicas_of(replica.key)
+            if other.index not in task.failed_on and not other.leaving
         ]
         return [other for other in others if other.wanted or other.state is ReplicaState.STOPPING]
 

@@ -26,7 +26,7 @@ def tasks(count: int, alone: bool = False) -> list[Task]:
 def test_every_task_is_taken_exactly_once(schedule: str) -> None:
     queue, (first, second) = QUEUES[schedule](replicas()[:2]), replicas()
     for task in tasks(7):
-        queue.put(task)
+        queue.add(task)
     assert len(queue) == 7
     taken = []
     while len(queue):
@@ -42,8 +42,8 @@ def test_every_task_is_taken_exactly_once(schedule: str) -> None:
 def test_suspects_come_last_and_alone(schedule: str) -> None:
     queue, (first, _) = QUEUES[schedule](replicas()[:1]), replicas()
     suspect, healthy = Task(0, MODEL.key, (0,), alone=True), Task(1, MODEL.key, (1,))
-    queue.put(suspect)
-    queue.put(healthy)
+    queue.add(suspect)
+    queue.add(healthy)
     assert queue.take(first) is healthy
     first.hands[1] = healthy
     assert queue.take(first) is None
@@ -58,7 +58,7 @@ def test_the_pilot_comes_first_and_its_suspects_right_after_it(schedule: str) ->
     bulk, suspect = Task(0, MODEL.key, (0,)), Task(1, MODEL.key, (1,), alone=True)
     pilot, its_suspect = Task(2, MODEL.key, (2,), PILOT), Task(3, MODEL.key, (3,), PILOT, alone=True)
     for task in (bulk, suspect, pilot, its_suspect):
-        queue.put(task)
+        queue.add(task)
     for expected in (pilot, its_suspect, bulk, suspect):
         taken = queue.take(first)
         assert taken is expected
@@ -79,11 +79,11 @@ def test_a_suspect_of_the_pilot_waits_for_empty_hands_and_nothing_overtakes_it()
 def test_what_is_dealt_is_open_to_its_owner_alone(schedule: str) -> None:
     queue = QUEUES[schedule](replicas())
     for task in tasks(3):
-        queue.put(task)
-    assert all(queue.belongs_to(index) and queue.awaits(index) for index in (0, 1))
+        queue.add(task)
+    assert all(queue.has_exclusive_task(index) and queue.awaits(index) for index in (0, 1))
     second = replicas()[1]
     assert queue.take(second) is not None
-    assert not queue.belongs_to(1)
+    assert not queue.has_exclusive_task(1)
     assert not queue.awaits(1), "the third is for the first of the next round"
     queue.retire(0)
     assert queue.awaits(1)
@@ -159,8 +159,8 @@ def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
     queue = QUEUES[schedule](there)
     made = tasks(count)
     for task in made:
-        queue.put(task)
-    queue.go(0)
+        queue.add(task)
+    queue.mark_away(0)
     taken = []
     for _ in range(meanwhile):
         together = [task for replica in there[1:] if (task := queue.take(replica)) is not None]
@@ -169,11 +169,11 @@ def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
         taken += together
     for replica in there:
         replica.wanted = replica.index == 0 or replica.index not in left
-    before = [len(share) for share in queue.dealt()]
-    queue.come(0)
+    before = [len(share) for share in queue.list_tasks()]
+    queue.mark_back(0)
     if again:  # only what it missed is dealt again, and once
-        queue.come(0)
-    shares = queue.dealt()
+        queue.mark_back(0)
+    shares = queue.list_tasks()
     after = [len(share) for share in shares]
     assert sorted(task.number for share in shares for task in share) == [
         task.number for task in made if task not in taken
@@ -211,15 +211,15 @@ def test_a_suspect_is_left_to_another_replica_while_one_is_there_or_coming(sched
     first, second = there = replicas()
     queue = QUEUES[schedule](there)
     suspect = Task(5, MODEL.key, (0,), alone=True, failed_on=frozenset({0}))
-    queue.put(suspect)
+    queue.add(suspect)
     first.wanted = second.wanted = True
     assert queue.take(first) is None
     assert queue.awaits(0), "the other one may yet go"
     assert queue.take(second) is suspect
-    queue.put(suspect)
+    queue.add(suspect)
     second.leaving = "early"
     assert queue.take(first) is suspect
-    queue.put(suspect)
+    queue.add(suspect)
     second.leaving, second.wanted = "", False
     assert queue.take(first) is suspect
 

@@ -99,7 +99,11 @@ def test_what_is_dealt_out_is_not_shared(schedule: str, monkeypatch: pytest.Monk
     """Of eight edits those with even numbers belong to one device, and the other's are done."""
     work, estimates, policy = begun(BOTH[:1], 8, 0, schedule=schedule)
     for number in (1, 3, 5, 7):
-        other = policy.replicas_of("edit:e")[1] if schedule == "round_robin" else policy.replicas_of("edit:e")[number // 2 % 2]
+        other = (
+            policy.replicas_of("edit:e")[1]
+            if schedule == "round_robin"
+            else policy.replicas_of("edit:e")[number // 2 % 2]
+        )
         task = next(iter(other.hands.values()))
         policy.report_done(other, task, EDIT)
     assert rest_of_a_run(work, estimates, policy).seconds == (16.0 if schedule == "round_robin" else 8.0)

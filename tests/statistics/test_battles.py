@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from edit_eval.plugins.agreement.beside_votes import compare_with_votes
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
-from edit_eval.statistics.battles import BattleOutcome, Outcome, battle_outcome, geditbench_v2, genarena, fit_joint_strengths
+from edit_eval.statistics.battles import (
+    BattleOutcome,
+    Outcome,
+    battle_outcome,
+    fit_joint_strengths,
+    geditbench_v2,
+    genarena,
+)
 from edit_eval.statistics.fitted_strengths import PENALTY, all_differ, davidson, fit_strengths
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.votes import BACKWARD, FORWARD, Vote, votes_against_failures, votes_of

@@ -9,7 +9,7 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Picture, Scale, Scoring, Status
-from edit_eval.statistics.columns import Difference, group_by_judge, columns_of, differences, refuse_incomparable
+from edit_eval.statistics.columns import Difference, columns_of, differences, group_by_judge, refuse_incomparable
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.series import Series, ends, finite, gain, groups_of, largest_difference, mean, series_of
 from small_columns import IDENTITY, column

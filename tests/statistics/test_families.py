@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.statistics.families import PairTest, Correction, FamilyOfTests, ranks
+from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest, ranks
 from edit_eval.statistics.fitted_strengths import Fit, fit_strengths
 from edit_eval.statistics.intervals import estimate, holm, linear_estimate
 from edit_eval.statistics.votes import Vote

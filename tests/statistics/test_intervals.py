@@ -26,7 +26,7 @@ from edit_eval.statistics.intervals import (
     tipping_share,
     wilson_interval,
 )
-from edit_eval.statistics.means import MeanScore, select_means, means, the_mean
+from edit_eval.statistics.means import MeanScore, means, select_means, the_mean
 
 
 def test_with_one_score_a_cluster_it_is_the_textbook_interval():

@@ -17,9 +17,9 @@ from edit_eval.statistics.raters import (
     Retest,
     judges_of,
     people_of,
+    reading_spread,
     readings_of,
     retest,
-    reading_spread,
     voters_of,
 )
 from edit_eval.statistics.summary import summarise

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustered_designs import DESIGNS, images_of
-from edit_eval.plugins.agreement.rank_agreement import Samples, EditRanking, with_interval
+from edit_eval.plugins.agreement.rank_agreement import EditRanking, Samples, with_interval
 from edit_eval.plugins.audit.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import estimate, holm

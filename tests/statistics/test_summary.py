@@ -14,7 +14,7 @@ from msgspec.structs import replace as changed
 from documents import plain
 from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
 from edit_eval.reporting.documents import encode_document
-from edit_eval.statistics.controls import ControlNumbers, compare_controls, all_below_edits
+from edit_eval.statistics.controls import ControlNumbers, all_below_edits, compare_controls
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.series import series_of
 from edit_eval.statistics.summary import Result, Summary, extremes, summarise

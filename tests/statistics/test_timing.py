@@ -22,7 +22,9 @@ def memory_use(start: int, device: str, model: str, kind: str, *seen: int | None
 @pytest.fixture
 def timing_of(make_results):
     def build(activities, wall_seconds, devices=()):
-        return compute_timing(make_results([], {}, activities=tuple(activities), wall_seconds=wall_seconds, devices=devices))
+        return compute_timing(
+            make_results([], {}, activities=tuple(activities), wall_seconds=wall_seconds, devices=devices)
+        )
 
     return build
 

@@ -82,7 +82,12 @@ def test_keys_hold_both_pictures_and_their_order_and_no_names() -> None:
 
 @pytest.mark.parametrize(
     ("forward", "backward", "came"),
-    [("A", "B", BattleOutcome.FIRST), ("B", "A", BattleOutcome.SECOND), ("C", "C", BattleOutcome.TIE), ("B", "B", BattleOutcome.CONTRADICTION)],
+    [
+        ("A", "B", BattleOutcome.FIRST),
+        ("B", "A", BattleOutcome.SECOND),
+        ("C", "C", BattleOutcome.TIE),
+        ("B", "B", BattleOutcome.CONTRADICTION),
+    ],
 )
 def test_a_judgement_has_both_orders(forward: str, backward: str, came: BattleOutcome) -> None:
     matrix = made_all(matrix_of())
@@ -100,7 +105,11 @@ def test_one_order_alone_is_missing_with_its_reason() -> None:
     for _ in range(2):
         give_reply(matrix, second, Reply(text="Image B"))
     battle = matrix.judgement(judgement)
-    assert (battle.status, battle.scores, battle_outcome(battle, "overall")) == (Status.UNPARSEABLE, {}, BattleOutcome.MISSING)
+    assert (battle.status, battle.scores, battle_outcome(battle, "overall")) == (
+        Status.UNPARSEABLE,
+        {},
+        BattleOutcome.MISSING,
+    )
 
 
 def test_a_battle_waits_for_both_edits_and_ends_with_one_that_failed() -> None:
@@ -126,7 +135,11 @@ def test_another_picture_takes_the_replies_away_and_the_same_one_gives_them_back
     give_reply(matrix, first, said("A"))
     give_reply(matrix, second, said("B"))
     before = matrix.edits[2]  # n's edit of the first sample
-    assert matrix.subjects_showing(2) == [2, matrix.cells.subjects_of("battle")[0], matrix.cells.subjects_of("battle")[2]]
+    assert matrix.subjects_showing(2) == [
+        2,
+        matrix.cells.subjects_of("battle")[0],
+        matrix.cells.subjects_of("battle")[2],
+    ]
     matrix.set_edit(2, imagined_edit(matrix, 2, "another"))
     assert matrix.judgement(judgement).status is Status.PENDING
     assert [battle.sample_id for battle in matrix.set_edit(2, before)] == ["s0"]

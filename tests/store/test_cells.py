@@ -75,7 +75,9 @@ def test_controls_are_numbered_behind_the_edits_and_judged_once() -> None:
     assert (cells.edits, cells.n_subjects) == (12, 12 + 3 * 3)
     about = [(cells.subject(n).shows, cells.sample(n)) for n in range(cells.edits, cells.n_subjects)]
     assert about == [(kind, n) for n in range(3) for kind in ("source", "blank", "shuffled")]
-    judged = [cells.judgement_parts(j)[1:] for n in range(cells.edits, cells.n_subjects) for j in cells.judgements_of(n)]
+    judged = [
+        cells.judgement_parts(j)[1:] for n in range(cells.edits, cells.n_subjects) for j in cells.judgements_of(n)
+    ]
     assert judged == [(0, 0)] * 9, "by the judge that looks at pictures, and without repeats"
 
 

@@ -158,7 +158,11 @@ def test_what_a_start_describes_comes_back(tmp_path: Path) -> None:
     second.write_samples(other)
     second.end()
     reader = RunDirectory.open_existing(tmp_path / "run")
-    assert (reader.configuration(), reader.read_resolved_configuration(), reader.samples()) == ({"other": 1}, {"x": [1]}, other)
+    assert (reader.configuration(), reader.read_resolved_configuration(), reader.samples()) == (
+        {"other": 1},
+        {"x": [1]},
+        other,
+    )
 
 
 def test_samples_of_a_class_that_is_not_strict_about_its_types_come_back(tmp_path: Path) -> None:

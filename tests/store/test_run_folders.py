@@ -20,7 +20,14 @@ from edit_eval.store import run_folders
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import load_run_journals
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.run_folders import Place, choose_run_folder, new_folder, read_experiment, runs_of, previous_evaluation_note
+from edit_eval.store.run_folders import (
+    Place,
+    choose_run_folder,
+    new_folder,
+    previous_evaluation_note,
+    read_experiment,
+    runs_of,
+)
 from small_benchmark import configuration, sample_id
 from small_matrix import small_sample
 

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, Refused, UnreadableError
-from edit_eval.workers.failures import kind_of, describe_missing_import, one_line
+from edit_eval.workers.failures import describe_missing_import, kind_of, one_line
 
 
 def failed(code: str) -> BaseException:

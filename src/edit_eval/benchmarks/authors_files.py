@@ -81,7 +81,9 @@ class AuthorsFile:
             said = error.code if isinstance(error, urllib.error.HTTPError) else getattr(error, "reason", error)
             raise Stopped(Text("{} ({: }){}", self._not_fetched, str(said).split(), self._manual_hint)) from error
         if hashlib.sha256(data).hexdigest() != self.digest:
-            raise Stopped(Text("{} (what came is not that file, or half of it){}", self._not_fetched, self._manual_hint))
+            raise Stopped(
+                Text("{} (what came is not that file, or half of it){}", self._not_fetched, self._manual_hint)
+            )
         try:
             write_durably(data, self.place)
         except OSError as error:

@@ -101,7 +101,12 @@ class FiveDimensions(RowBenchmark):
             full = f"{ours}_{self.language}" if ours in _BY_LANGUAGE else ours
             if mapped.setdefault(full, theirs) != theirs:
                 raise ConfigurationError(
-                    Text("benchmark.fields: {} is given twice: {} and {}", full, quote_text(mapped[full]), quote_text(theirs))
+                    Text(
+                        "benchmark.fields: {} is given twice: {} and {}",
+                        full,
+                        quote_text(mapped[full]),
+                        quote_text(theirs),
+                    )
                 )
         if mapped.get(f"instruction_{self.language}") == "":
             raise ConfigurationError(Text("benchmark.fields: instruction is empty: name the field that has it"))

@@ -14,7 +14,7 @@ from edit_eval.benchmarks.contract import canonical
 from edit_eval.benchmarks.plain_files import quote_text
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 _NEAR = 0.75  # how similar a label must be to another to count as a misspelling of it
 _RARER = 5  # times as often the right label must occur
@@ -219,7 +219,14 @@ def _sets(samples: Sequence[Sample]) -> list[str]:
         (most, more), (least, less) = sizes.most_common()[0], sizes.most_common()[-1]
         text = Text("the mean over samples weights categories by size, the mean over categories does not")
         notes.append(
-            Text("categories are of unequal size, {} {} to {} {}: {}", quote_text(most), more, quote_text(least), less, text)
+            Text(
+                "categories are of unequal size, {} {} to {} {}: {}",
+                quote_text(most),
+                more,
+                quote_text(least),
+                less,
+                text,
+            )
         )
     good = [sample for sample in samples if not sample.fault]
     for language in dict.fromkeys(name for sample in good for name in sample.instructions):
@@ -241,7 +248,10 @@ def _repeats(samples: Sequence[Sample]) -> Iterable[str]:
         if other is not sample:
             repeats = Text("repeats index {} ({})", other.index, quote_text(other.id))
             yield Text(
-                "index {} ({}) {} (same picture and instruction): both count", sample.index, quote_text(sample.id), repeats
+                "index {} ({}) {} (same picture and instruction): both count",
+                sample.index,
+                quote_text(sample.id),
+                repeats,
             )
 
 

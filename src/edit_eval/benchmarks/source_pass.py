@@ -24,7 +24,7 @@ from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache, f
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.json_values import Json, JsonObject, Unchecked
 from edit_eval.pictures import MAX_PIXELS
-from edit_eval.text import Text, text_to_json, text_from_json
+from edit_eval.text import Text, text_from_json, text_to_json
 
 MAX_TEXT = 100_000
 """Texts with more characters are dropped from a row: they had another purpose."""

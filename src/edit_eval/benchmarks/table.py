@@ -14,10 +14,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
-from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value, parse_list, text_of_value
+from edit_eval.benchmarks.foreign_values import NoPlainValue, parse_list, plain_value, text_of_value
 from edit_eval.benchmarks.json_items import LINE, PROBLEM, kind
 from edit_eval.benchmarks.plain_files import PlainFiles, quote_text
-from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decode_base64, picture_from_file, nearest
+from edit_eval.benchmarks.row_benchmark import (
+    Draft,
+    Held,
+    Row,
+    RowBenchmark,
+    RowParameters,
+    decode_base64,
+    nearest,
+    picture_from_file,
+)
 from edit_eval.benchmarks.source_pass import CheckedRow, Origin
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, TableFile, find_table, table_names
 from edit_eval.errors import ConfigurationError
@@ -106,7 +115,9 @@ class TableBenchmark(RowBenchmark):
         """Returns the table's files, or the archive that holds it and its pictures."""
         self._tree = FileTree(self.path) if is_archive(self.path) else None
         links = self.parameters.allow_links
-        self._table = find_table(self.path, allow_links=links) if self._tree is None else self._extract_table(self._tree)
+        self._table = (
+            find_table(self.path, allow_links=links) if self._tree is None else self._extract_table(self._tree)
+        )
         self._folder = os.path.abspath(os.path.expanduser(self.parameters.pictures_path or str(self._table.folder)))
         self._files = PlainFiles(Path(self._folder), links)
         named = {

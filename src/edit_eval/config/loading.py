@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from edit_eval.config.base_system import MODELS
 from edit_eval.config.components import locate
-from edit_eval.config.faults import Faults, Place, did_you_mean, nearest_path, one_line, format_value
+from edit_eval.config.faults import Faults, Place, did_you_mean, format_value, nearest_path, one_line
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration, are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import CLASS_KEYS, Sections, top_keys

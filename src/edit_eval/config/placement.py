@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from edit_eval.config.faults import Faults, Place, explain, nearest_path, format_value
+from edit_eval.config.faults import Faults, Place, explain, format_value, nearest_path
 from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
@@ -190,7 +190,9 @@ def _device_name(written: str | int) -> str:
         return f"cuda:{int(text)}"
     if match := re.fullmatch(r"(cuda|cpu)(?::([0-9]+))?", text):
         return f"{match[1]}:{int(match[2] or 0)}"
-    raise ValueError(Text("{} is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto", format_value(written)))
+    raise ValueError(
+        Text("{} is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto", format_value(written))
+    )
 
 
 def find_written_name(key: str, written: Mapping[str, Any]) -> str:

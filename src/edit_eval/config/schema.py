@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from edit_eval.config import components
 from edit_eval.config.components import resolve_class_path
-from edit_eval.config.faults import did_you_mean, nearest_path, format_value
+from edit_eval.config.faults import did_you_mean, format_value, nearest_path
 from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route

@@ -16,10 +16,17 @@ from pydantic import ValidationError
 from edit_eval.config import components
 from edit_eval.config.base_system import MODELS, BaseFile, ModelKind, explain_unknown_key, is_base_class
 from edit_eval.config.components import preserve_cwd
-from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, format_value
+from edit_eval.config.faults import Faults, Place, did_you_mean, explain, format_value, nearest_path
 from edit_eval.config.kinds import Kind
 from edit_eval.config.parameters import check_parameters, names_of
-from edit_eval.config.placement import PLACEMENT_KEYS, Devices, Placement, read_placement, replace_devices, find_written_name
+from edit_eval.config.placement import (
+    PLACEMENT_KEYS,
+    Devices,
+    Placement,
+    find_written_name,
+    read_placement,
+    replace_devices,
+)
 from edit_eval.config.schema import (
     BenchmarkSection,
     ColumnsSection,
@@ -196,7 +203,9 @@ class Sections:
             written["type"] = DEFAULT_BENCHMARK
         type_name, class_path, cls = self._class("benchmark", place, written)
         values = {key: written.get(key) for key in SHARED_KEYS}
-        section = self._validate_section(BenchmarkSection, values | {"type": type_name, "class_path": class_path}, place)
+        section = self._validate_section(
+            BenchmarkSection, values | {"type": type_name, "class_path": class_path}, place
+        )
         parameters: PlainParameters = {}
         if cls is not None:
             self.default = default_layer(cls, self.faults)
@@ -435,7 +444,9 @@ class Sections:
         return judge.section.model_copy(update={"protocol": self._protocol(judge, layers)})
 
     def _is_for_measuring(self, layer: Layer) -> bool:
-        return layer.protocol_key is not None and "measures" in list_parameter_names(self._class("protocol", layer.place, layer.keys)[2])
+        return layer.protocol_key is not None and "measures" in list_parameter_names(
+            self._class("protocol", layer.place, layer.keys)[2]
+        )
 
     def _protocol(self, judge: JudgeDraft, layers: list[Layer]) -> ProtocolSection | None:
         """Builds the judge's protocol; each key comes from the last layer that has it."""

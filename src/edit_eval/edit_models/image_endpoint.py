@@ -30,10 +30,10 @@ from edit_eval.edit_models.image_servers import (
     FLAGS,
     PROXY,
     choose_picture,
+    decode_picture,
     dialect_of,
     ending_of,
     read_cost,
-    decode_picture,
     values,
 )
 from edit_eval.endpoints.client import (

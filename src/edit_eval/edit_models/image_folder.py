@@ -16,7 +16,7 @@ from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import ExistingEdits, lacking_edits
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.matching import Names, normalise_name, match, names_of_path
+from edit_eval.files.matching import Names, match, names_of_path, normalise_name
 from edit_eval.text import Text
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".jfif", ".webp")

@@ -14,7 +14,7 @@ from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import ExistingEdits, edits_of_rows
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.files.matching import Matching, normalise_name, match, names_of_path, whole
+from edit_eval.files.matching import Matching, match, names_of_path, normalise_name, whole
 from edit_eval.records import Sample
 from edit_eval.text import Text
 

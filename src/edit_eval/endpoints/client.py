@@ -40,7 +40,7 @@ from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
-from edit_eval.endpoints.transport import LONGEST, Posting, Throttle, Unacceptable, Unreached, join_url, find_proxy
+from edit_eval.endpoints.transport import LONGEST, Posting, Throttle, Unacceptable, Unreached, find_proxy, join_url
 from edit_eval.endpoints.vocabulary import FREE, OF_THE_ACCOUNT, Says, read_error, read_reason, with_hint
 from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked

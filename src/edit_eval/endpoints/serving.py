@@ -32,7 +32,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, ClassVar
 
-from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, EngineName, Route, ServingEngine, find_argument
+from edit_eval.endpoints.engines import (
+    ENGINES,
+    HEALTH,
+    MODELS,
+    OURS,
+    PATHS,
+    EngineName,
+    Route,
+    ServingEngine,
+    find_argument,
+)
 from edit_eval.errors import LoadError
 from edit_eval.privacy import hide_secrets, is_secret_name
 
@@ -361,7 +371,11 @@ class Server:
             if foreign:
                 raise _Taken
             missing = self._missing()
-            if not missing and not has_foreign_listener(self.port, self._process.pid, self._mark) and not self.explain_end():
+            if (
+                not missing
+                and not has_foreign_listener(self.port, self._process.pid, self._mark)
+                and not self.explain_end()
+            ):
                 return
             if time.monotonic() >= deadline:
                 late = f"is not ready after {self._environment.seconds:g} s (`load_timeout`): {missing}"

@@ -317,7 +317,9 @@ def read_error(status: int, body: object, headers: Mapping[str, str] | None = No
             meaning, word = words.meaning, found[0]
             again = meaning is Says.BUSY or (meaning is Says.OTHER and again)
             break
-    wait = read_wait(headers or {}, texts if meaning is Says.DAY else [*texts, json.dumps(_parse_body(body), default=str)])
+    wait = read_wait(
+        headers or {}, texts if meaning is Says.DAY else [*texts, json.dumps(_parse_body(body), default=str)]
+    )
     if meaning is Says.DAY:  # a quota that comes back bit by bit, as OpenAI's does, is waited for if that is told
         again = wait is not None
     return Complaint(meaning, word, wait if again else None, again)

@@ -32,7 +32,9 @@ class ControlQuestions:
     def from_experiment(cls, experiment: Experiment) -> ControlQuestions:
         """Returns those of an experiment."""
         judges = [judge for judge in experiment.judges if judge.sees_controls]
-        each = {judge.name: experiment.questions_per_edit.get(judge.name, 0.0) * experiment.readings for judge in judges}
+        each = {
+            judge.name: experiment.questions_per_edit.get(judge.name, 0.0) * experiment.readings for judge in judges
+        }
         samples = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
         edits = samples * len(experiment.edit_models) * experiment.edit_seeds
         at_once = min(experiment.control_samples, len(experiment.independent_samples))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
-from edit_eval.config.components import import_class, import_registered, names, find_single_class
+from edit_eval.config.components import find_single_class, import_class, import_registered, names
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.spectator import Spectator, chain_spectators

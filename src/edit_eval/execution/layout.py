@@ -13,7 +13,14 @@ from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.execution.contract import Gpu, Machine, Specifications, WorkerSpecification
 from edit_eval.execution.machine.environments import interpreter
-from edit_eval.execution.machine.places import Place, find_lost_gpus, build_model, places, find_auto_places, describe_lost_gpus
+from edit_eval.execution.machine.places import (
+    Place,
+    build_model,
+    describe_lost_gpus,
+    find_auto_places,
+    find_lost_gpus,
+    places,
+)
 from edit_eval.json_values import JsonObject
 from edit_eval.scheduling.tasks import Model
 

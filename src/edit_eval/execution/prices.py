@@ -18,7 +18,10 @@ TYPICAL = (3000, 100)
 
 def are_sold(configuration: Configuration) -> bool:
     """True if somebody else makes what one of the models is asked for, at a price, known or not."""
-    return any(call_class_method(section, configuration.folder, "prices") is not None for section in configuration.models.values())
+    return any(
+        call_class_method(section, configuration.folder, "prices") is not None
+        for section in configuration.models.values()
+    )
 
 
 def describe_submissions(submitted: Mapping[str, Mapping[str, Any]], edits: Iterable[Edit]) -> Iterator[str]:

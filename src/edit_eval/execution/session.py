@@ -25,24 +25,29 @@ from edit_eval.execution.engine.interruption import ENDED, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.purse import CostBudget
 from edit_eval.execution.engine.recorder import Recorder
-from edit_eval.execution.engine.workload import fill_work, count_remaining_work
-from edit_eval.execution.layout import Layout, environment_record, specify_joined_gpus, lay_out, machines_record
+from edit_eval.execution.engine.workload import count_remaining_work, fill_work
+from edit_eval.execution.layout import Layout, environment_record, lay_out, machines_record, specify_joined_gpus
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.options import NO_OPTIONS, RunOptions
-from edit_eval.execution.prices import are_sold, cost_words, prices_of, refuse_unbounded, describe_submissions
+from edit_eval.execution.prices import are_sold, cost_words, describe_submissions, prices_of, refuse_unbounded
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.records import Sample, Status, model_title
-from edit_eval.scheduling.batches import batches_of, batch_categories
+from edit_eval.scheduling.batches import batch_categories, batches_of
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.simulation import StartTimes, rest_of_a_run
 from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.provenance import SelfDescriptionCheck, describe_environment_changes, several_kinds, unlike_machines
+from edit_eval.store.provenance import (
+    SelfDescriptionCheck,
+    describe_environment_changes,
+    several_kinds,
+    unlike_machines,
+)
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
 from edit_eval.store.subjects.kinds import kinds
 from edit_eval.store.table import JudgementTable

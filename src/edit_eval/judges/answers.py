@@ -317,7 +317,9 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     lines = [line for line in map(str.strip, body.splitlines()) if line]
     if not lines:
         raise NoAnswer("the answer is an empty code fence")
-    scores_by_line = {line: score for line in dict.fromkeys(lines) if (score := _parse_score_line(line, highest)) is not None}
+    scores_by_line = {
+        line: score for line in dict.fromkeys(lines) if (score := _parse_score_line(line, highest)) is not None
+    }
     if form == "reason_then_score" and (total := _total(lines[-1], highest)) is not None:
         scores_by_line[lines[-1]] = total, True
     if all(line in scores_by_line for line in lines):

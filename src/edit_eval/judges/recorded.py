@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
 from edit_eval.files.delimited import read_named_rows
 from edit_eval.files.given import UnfitFile, number, read_bytes, split_lines
-from edit_eval.files.matching import normalise_name, match, near, whole
+from edit_eval.files.matching import match, near, normalise_name, whole
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
@@ -105,7 +105,9 @@ class Recorded:
                 raise ConfigurationError(Text("path: {}", Text("{}: {}", path, wrong)))
             if ours and not found.pairs:
                 what = Text("samples") if ours is ids else Text("edit models")
-                none = Text("{} has no reply about the {} of this run; it has {}", path, what, found.describe_unmatched(ours))
+                none = Text(
+                    "{} has no reply about the {} of this run; it has {}", path, what, found.describe_unmatched(ours)
+                )
                 raise ConfigurationError(Text("path: {}", none))
             left += found.describe_unmatched(ours)
         return Text("{} has replies about what is not asked: {}", path, left) if left else ""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from statistics import stdev
 from typing import Literal, NamedTuple
 
-from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, quote_reply, find_uncut_score
+from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, find_uncut_score, quote_reply
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status

@@ -89,7 +89,9 @@ class Meeting:
         return rounds_of_cycles(sample, models, self._meetings.rounds, self._meetings.seed)
 
 
-def choose_pairs(design: Design, sample: Sample, models: Sequence[Identity], *, rounds: int = 1, seed: int = 0) -> list[Places]:
+def choose_pairs(
+    design: Design, sample: Sample, models: Sequence[Identity], *, rounds: int = 1, seed: int = 0
+) -> list[Places]:
     """Returns which two edit models' edits of a sample meet, as indices into `models`.
 
     `cycles`: `rounds` of them (see `rounds_of_cycles`).

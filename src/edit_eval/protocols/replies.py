@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from edit_eval.judges.answers import NoAnswer, excerpt, is_refusal, json_decoder, json_objects, extract_answer
+from edit_eval.judges.answers import NoAnswer, excerpt, extract_answer, is_refusal, json_decoder, json_objects
 from edit_eval.protocols.contract import Missing, Question
 from edit_eval.records import Judgement, Reading, Reply, Status
 

@@ -22,7 +22,7 @@ from edit_eval.reporting.comparison_tables import (
     outcome,
     pairs_table,
 )
-from edit_eval.reporting.formats import p_value, format_signed
+from edit_eval.reporting.formats import format_signed, p_value
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import score_line, short_category
 from edit_eval.reporting.remarks import examination_words, few_images, no_interval
@@ -34,7 +34,7 @@ from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, 
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.power import POWER
 from edit_eval.store.comparable import NOTES, Note
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 PAIRS_IN_FULL = 3
 """With more pairs, categories and single samples are printed only for those with the first column."""

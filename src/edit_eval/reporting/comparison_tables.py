@@ -9,7 +9,7 @@ from typing import Any
 from edit_eval.records import EDIT_LOST, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import edit_side, link
-from edit_eval.reporting.formats import p_value, format_signed, format_signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span, p_value
 from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
 from edit_eval.reporting.table import Column, Table, Words
@@ -190,7 +190,10 @@ PAIRS: Sequence[Column[Compared]] = (
     Column("n", lambda row: str(row.pair.n)),
     Column(Text("Images"), lambda row: str(row.pair.clusters)),
     Column(
-        Text("Diff."), lambda row: format_signed(row.pair.difference, row.digits), look="strong", to=lambda row: row.link_to_all()
+        Text("Diff."),
+        lambda row: format_signed(row.pair.difference, row.digits),
+        look="strong",
+        to=lambda row: row.link_to_all(),
     ),
     Column(Text("95% interval"), lambda row: format_signed_span(row.pair.ci95, row.digits)),
     Column(Text("p"), lambda row: p_value(row.pair.p)),

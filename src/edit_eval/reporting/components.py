@@ -13,7 +13,7 @@ from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.config.shipped import find_shipped_files, summary
 from edit_eval.json_values import JsonObject
 from edit_eval.protocols.certificates import Certificate
-from edit_eval.reporting.language import translate_description, current_language, code_to_text
+from edit_eval.reporting.language import code_to_text, current_language, translate_description
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.terminal_text import Styled, one_line, pad_text, print_with_head, stdout_console
 from edit_eval.text import Text

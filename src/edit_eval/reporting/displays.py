@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from edit_eval.config.components import locate, import_registered
+from edit_eval.config.components import import_registered, locate
 from edit_eval.config.schema import Configuration
 from edit_eval.execution.spectator import Spectator
 from edit_eval.pictures import CopyLimits

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.new import refuse_existing, write_rows, write_atomically
+from edit_eval.files.new import refuse_existing, write_atomically, write_rows
 from edit_eval.reporting.analyses import Analysis, AnalysisSection, ChartStyle, section_of
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.documents import encode_document

@@ -319,7 +319,9 @@ def time_left_words(snapshot: Snapshot) -> str:
 def how_far(snapshot: Snapshot) -> str:
     """Returns a line of progress."""
     failed = [Text("{} failed", snapshot.n_failed)] if snapshot.n_failed else []
-    return Text("progress: {} %, {:, }", int(100 * snapshot.fraction), [*counts(snapshot), *failed, time_left_words(snapshot)])
+    return Text(
+        "progress: {} %, {:, }", int(100 * snapshot.fraction), [*counts(snapshot), *failed, time_left_words(snapshot)]
+    )
 
 
 def device_words(view: DeviceView) -> str:
@@ -341,7 +343,9 @@ def meter_words(meter: Meter) -> tuple[str, str]:
 def more_devices(views: Sequence[DeviceView]) -> str:
     """Returns `and 3 more: 2 editing, 1 free`."""
     doing = Counter(view.activity or "free" for view in views)
-    return Text("and {} more: {}", len(views), [Text("{} {}", n, code_to_text(what)) for what, n in doing.most_common()])
+    return Text(
+        "and {} more: {}", len(views), [Text("{} {}", n, code_to_text(what)) for what, n in doing.most_common()]
+    )
 
 
 def ending_words(snapshot: Snapshot) -> str:

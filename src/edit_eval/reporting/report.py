@@ -26,7 +26,7 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.remarks import examination_lines, wrong_lines
-from edit_eval.reporting.report_content import content_of, translate_template, template_environment
+from edit_eval.reporting.report_content import content_of, template_environment, translate_template
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.table import inline, markdown_sheet, markdown_table
@@ -110,7 +110,8 @@ def markdown(results: Results, summary: Summary, language: str) -> str:
     environment = template_environment(autoescape=False, language=language)
 
     environment.filters.update(
-        inline=lambda words: inline(translate(words, language)), duration=lambda seconds: formats.duration(seconds, language)
+        inline=lambda words: inline(translate(words, language)),
+        duration=lambda seconds: formats.duration(seconds, language),
     )
     environment.globals.update(
         say=partial(translate_template, language),

@@ -217,7 +217,9 @@ def _category_mean(name: str) -> Column[Entry]:
         return join_texts(filter(None, (known, scored))) if known or scored else ""
 
     def link_of(part: Entry) -> str:
-        return figures.link_to_samples(**{} if figures.complete else {"show": "failed"}) if (figures := row(part)) else ""
+        return (
+            figures.link_to_samples(**{} if figures.complete else {"show": "failed"}) if (figures := row(part)) else ""
+        )
 
     return Column(
         short_category(name),

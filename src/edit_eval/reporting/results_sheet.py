@@ -10,13 +10,13 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.protocols.certificates import is_certified, certificate_sentence
+from edit_eval.protocols.certificates import certificate_sentence, is_certified
 from edit_eval.records import NO_EDIT, Ending
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_of, entries, headlines, refusals
-from edit_eval.reporting.names import status_count, score_line, short_category
+from edit_eval.reporting.names import score_line, short_category, status_count
 from edit_eval.reporting.remarks import (
     controls_explained,
     examination_lines,
@@ -214,7 +214,9 @@ def published_lines(summary: Summary) -> list[Text]:
 def certificate_lines(summary: Summary) -> list[Text]:
     """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
     certificates = {result.judge: result.certificate for result in summary.results if result.certificate}
-    return [Text("The authors' numbers ({}): {}.", judge, certificate_sentence(of)) for judge, of in certificates.items()]
+    return [
+        Text("The authors' numbers ({}): {}.", judge, certificate_sentence(of)) for judge, of in certificates.items()
+    ]
 
 
 AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")

@@ -89,7 +89,7 @@ def write_replies(results: Results, file: TextIO) -> None:
 
     The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
-    for judgement in (*results.once.coverage_judgements, *results.controls):
+    for judgement in (*results.unique_results.coverage_judgements, *results.controls):
         for number, reading in enumerate(judgement.readings):
             for question, read in reading.items():
                 if not read.applies:

@@ -44,11 +44,11 @@ from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, mea
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.repetition import last_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
-from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_with_head, print_facts, stdout_console
+from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_facts, print_with_head, stdout_console
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 IDS_SHOWN = 8
 """Sample ids printed for each group, and devices; `--json` has them all."""
@@ -125,7 +125,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
     counted: dict[str, Sequence[Edit | Judgement]] = {
-        "edits": results.once.edits,
+        "edits": results.unique_results.edits,
         "judgements": results.judgements,
         **({"battles": results.battles} if results.battle_judges else {}),
         "controls": results.controls,
@@ -394,7 +394,7 @@ def _advice(document: RunStatus) -> list[tuple[str, str]]:
 def _ways_out(results: Results) -> list[str]:
     """Returns advice on the configuration if answers held no scores; at most a sentence for each judge."""
     try:
-        judges = Experiment.recorded(results.resolved, results.samples).judges
+        judges = Experiment.from_record(results.resolved, results.samples).judges
     except (LookupError, TypeError, ValueError, ConfigurationError):  # recorded by a version with another format
         return []
     sentences = []
@@ -417,7 +417,9 @@ def resume_command(run: Path) -> str:
     run = run.absolute()
     directory = RunDirectory(run)
     recorded = directory.last_configuration() or Path("CONFIG")
-    return shell_command(directory.environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)])
+    return shell_command(
+        directory.environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)]
+    )
 
 
 def shell_command(folder: object, words: Sequence[str]) -> str:

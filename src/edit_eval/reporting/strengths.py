@@ -99,7 +99,8 @@ def wins_table(battles: ScoreBattles, order: Sequence[str], places: Mapping[str,
         Column(Text("Won : lost"), lambda model: model, kind="name", mark=lambda model: places[model])
     ]
     columns += [
-        Column(other, partial(battle_score, other), look=partial(look, other), head_mark=places[other]) for other in order
+        Column(other, partial(battle_score, other), look=partial(look, other), head_mark=places[other])
+        for other in order
     ]
     return Table(columns, order, label=Text("Won and lost"), style="matrix-of-pairs")
 
@@ -122,7 +123,9 @@ def _better_pair(difference: StrengthDifference) -> list[tuple[str, str]]:
 def nothing_known(battles: ScoreBattles) -> Text | None:
     """Says what a judge does that prefers nobody, or too seldom; None if something is known of its preferences."""
     doubt, contradictions = battles.strengths[0].no_ci95, battles.contradictions
-    return doubt_words(doubt, battles.n_decided, battles.outcomes[BattleOutcome.TIE], contradictions.count, contradictions.first)
+    return doubt_words(
+        doubt, battles.n_decided, battles.outcomes[BattleOutcome.TIE], contradictions.count, contradictions.first
+    )
 
 
 def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: int) -> Text | None:
@@ -143,7 +146,10 @@ def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: i
     if ties == decided:
         return Text("It finds every two edits equally good: {} of {} battles are ties", ties, decided)
     return Text(
-        "It prefers no edit in {} battles: {} and {}", decided, pluralize(count, "contradiction"), pluralize(ties, "tie")
+        "It prefers no edit in {} battles: {} and {}",
+        decided,
+        pluralize(count, "contradiction"),
+        pluralize(ties, "tie"),
     )
 
 
@@ -165,7 +171,9 @@ def battle_sheet(battles: Mapping[str, JudgeBattles], edit_models: Sequence[str]
         certificates = {
             arena: certificate_of_points(arena, of.protocol, of.certificate) for arena in OTHERS if arena in found_there
         }
-        rated = {_points_name(arena, certificate): found_there[arena] for arena, certificate in certificates.items()} or None
+        rated = {
+            _points_name(arena, certificate): found_there[arena] for arena, certificate in certificates.items()
+        } or None
         for score, of_score in of.scores.items():
             title = title_of(judge, score if len(of.scores) > 1 else "")
             parts += [Line(), Line(title, "strong"), *_score_parts(of_score, rated, places)]

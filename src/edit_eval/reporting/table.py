@@ -19,7 +19,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.reporting.formats import NOTHING
-from edit_eval.reporting.language import translate, current_language
+from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.languages import ENGLISH, SPOKEN
 from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_with_head, stdout_console
 
@@ -151,7 +151,9 @@ Sheet = Sequence[Line | Table[Any]]
 
 def translate_words(words: Words, language: str = "") -> str:
     """Returns words in `language`, by default the spoken one; data stays as it is."""
-    return words[language or current_language()] if isinstance(words, Mapping) else str.__str__(translate(words, language))
+    return (
+        words[language or current_language()] if isinstance(words, Mapping) else str.__str__(translate(words, language))
+    )
 
 
 def map_languages(words_in: Callable[[str], Said]) -> dict[str, Said]:
@@ -224,7 +226,9 @@ def print_sheet(sheet: Iterable[Line | Table[Any]], console: Console | None = No
             console.print()
         else:
             head = Styled(translate_words(part.head, language), style=_STYLES[part.head_look])
-            print_with_head(console, head, Styled(one_line(translate_words(part.words, language)), style=_STYLES[part.look]))
+            print_with_head(
+                console, head, Styled(one_line(translate_words(part.words, language)), style=_STYLES[part.look])
+            )
 
 
 ROWS = 10

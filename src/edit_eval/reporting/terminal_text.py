@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.rule import Rule
 from rich.table import Column, Table
 
-from edit_eval.reporting.language import translate, current_language
+from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.languages import SPOKEN
 
 _LONGEST = 10_000
@@ -198,7 +198,11 @@ class LocalizedConsole(Console):
         """Prints like rich's method."""
         wrap = _breaks_between_characters() and not named.get("soft_wrap")
         super().print(
-            *(self._break_lines(translate_renderable(renderable)) if wrap else translate_renderable(renderable) for renderable in objects), **named
+            *(
+                self._break_lines(translate_renderable(renderable)) if wrap else translate_renderable(renderable)
+                for renderable in objects
+            ),
+            **named,
         )
 
     def _break_lines(self, thing: Any) -> Any:

@@ -366,7 +366,10 @@ def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
     if not opinion.contests:
         names = [standing.name for standing in opinion.standings]
         return Text("No answer: the scores of {} cannot be compared", _name_list(names[1:], names[0]))
-    everybody, nearest = _name_list([of.other for of in opinion.contests], opinion.standings[0].name), opinion.contests[0]
+    everybody, nearest = (
+        _name_list([of.other for of in opinion.contests], opinion.standings[0].name),
+        opinion.contests[0],
+    )
     if nearest.identical:
         return Text("No winner: {} have the same score on each of {} pictures", everybody, nearest.images)
     return Text("No winner: {} score the same on average, on {} pictures", everybody, nearest.images)
@@ -386,7 +389,9 @@ _OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
 
 
 def _disagreement_sentence(verdict: Verdict) -> Text:
-    return Text("The judges disagree: {:; }", [_opinion_clause(opinion, verdict) for opinion in verdict.eligible_opinions])
+    return Text(
+        "The judges disagree: {:; }", [_opinion_clause(opinion, verdict) for opinion in verdict.eligible_opinions]
+    )
 
 
 def _opinion_clause(opinion: Opinion, verdict: Verdict) -> Text:
@@ -422,7 +427,10 @@ def _partial_sentence(verdict: Verdict) -> Text:
     if verdict.kind != "ahead" or any(opinion.kind not in (*WON, "ahead") for opinion in counted):
         return Text("Not settled: {:; }", each)
     return Text(
-        "Not settled: {} is better with {}; with {} that may be chance", verdict.first, _name_list(shown), _name_list(unsure)
+        "Not settled: {} is better with {}; with {} that may be chance",
+        verdict.first,
+        _name_list(shown),
+        _name_list(unsure),
     )
 
 

@@ -323,11 +323,18 @@ def _cut(name: str, longest: int = _LONGEST) -> str:
 def characters(verdict: Verdict, digits: Callable[[Opinion], int]) -> list[Line]:
     """Returns the drawing for a terminal: of two models how many pictures lie where, and mean and interval below; of
     more a line each. By the first judge that has a say, and by all of them where they come to different things."""
-    apart = verdict.kind == "judges_disagree" or len({opinion.first for opinion in verdict.drawable_opinions if opinion.first}) > 1
+    apart = (
+        verdict.kind == "judges_disagree"
+        or len({opinion.first for opinion in verdict.drawable_opinions if opinion.first}) > 1
+    )
     shown = verdict.drawable_opinions if apart else verdict.drawable_opinions[:1]
     lines: list[Line] = []
     for opinion in shown:
-        drawn = [*_two(opinion, digits(opinion), shown)] if opinion.has_two_columns else [*_several(opinion, digits(opinion))]
+        drawn = (
+            [*_two(opinion, digits(opinion), shown)]
+            if opinion.has_two_columns
+            else [*_several(opinion, digits(opinion))]
+        )
         if drawn and len(shown) > 1:
             lines.append(Line(Text("judged by {}", opinion.judge), "quiet"))
         lines += drawn

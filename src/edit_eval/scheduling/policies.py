@@ -134,7 +134,7 @@ class Policy:
         self._fleet.mark_ended(replica, retired=retired)
         self._idle[replica.key].pop(replica.number, None)
         queue = self._queues[replica.key]
-        (queue.retire if retired else queue.go)(replica.index)
+        (queue.retire if retired else queue.mark_away)(replica.index)
         if retired or len(queue):  # others waited for it, or for it to take a suspect
             self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))
         self._start_held_replicas(replica.key)
@@ -188,7 +188,7 @@ class Policy:
 
     def list_tasks(self, name: str, later: Sequence[Task] = ()) -> list[list[Task]]:
         """Returns a model's tasks that can start, and those of `later` phases: one list per replica, or one for all."""
-        return self._queues[name].dealt(later)
+        return self._queues[name].list_tasks(later)
 
     def batch(self, name: str) -> tuple[int, int] | None:
         """Returns which batch of a model is under way and how many this phase has; None if it has no batches."""
@@ -207,7 +207,12 @@ class Policy:
     def _next(self, replica: Replica) -> Task | None:
         """Returns the replica's next task, or None; a replica that should leave starts leaving here."""
         queue = self._queues[replica.key]
-        if self._draining or replica.leaving or replica.key in self._held_back or not queue.open_to(replica.index):
+        if (
+            self._draining
+            or replica.leaving
+            or replica.key in self._held_back
+            or not queue.count_open_tasks(replica.index)
+        ):
             return None
         if any(task.alone for task in replica.hands.values()):
             return None
@@ -218,7 +223,7 @@ class Policy:
         if why := self._places.why_leave(replica):
             self._prepare_successor(replica)
             self._places.leave(replica, why)
-            queue.go(replica.index)
+            queue.mark_away(replica.index)
             self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))  # any may have waited for it
             return None
         task = queue.take(replica)
@@ -249,7 +254,7 @@ class Policy:
             self._mark_back(replica)
 
     def _mark_back(self, replica: Replica) -> None:
-        self._queues[replica.key].come(replica.index)
+        self._queues[replica.key].mark_back(replica.index)
         if not self._by_pull:  # the tasks it missed are dealt again, perhaps to replicas that have run out
             self._woken.append(replica.key)
 
@@ -313,12 +318,14 @@ class Policy:
         """Two barriers wait for each other: a waiting replica makes room for one that was dealt a task."""
         for idle in self._idle.values():
             for replica in list(idle.values()):
-                if any(self._queues[rival.key].belongs_to(rival.index) for rival in self._fleet.rivals(replica)):
+                if any(
+                    self._queues[rival.key].has_exclusive_task(rival.index) for rival in self._fleet.rivals(replica)
+                ):
                     del idle[replica.number]
                     return self._fleet.stop(replica)
 
     def _ready(self, task: Task) -> None:
-        self._queues[task.model].put(task)
+        self._queues[task.model].add(task)
         self._woken.append(task.model)
 
     def _end(self, task: Task) -> None:
@@ -588,7 +595,9 @@ class Places:
         """True for a judge that has finished its pilot on a place whose dealt edits wait for it to leave."""
         if not self._dealt or replica.model.kind == "edit" or self._work.pilot_left(replica.key):
             return False
-        if self._work.edits_wait_for_answers and not self._work.is_piloting:  # it does what it can before the next round
+        if (
+            self._work.edits_wait_for_answers and not self._work.is_piloting
+        ):  # it does what it can before the next round
             return False
         rivals = (rival for rival in self._fleet.rivals(replica) if rival.model.kind == "edit")
         return any(self._queues[rival.key].has_exclusive_task(rival.index) for rival in rivals)

@@ -131,7 +131,9 @@ class PullQueue:
 
     def has_exclusive_task(self, index: int) -> bool:
         """True if a task waits for this replica and for no other that is loaded or loading."""
-        return any(index not in task.failed_on and not self._has_untried_replica(task) for task in self._asking.values())
+        return any(
+            index not in task.failed_on and not self._has_untried_replica(task) for task in self._asking.values()
+        )
 
     def list_tasks(self, later: Sequence[Task] = ()) -> list[list[Task]]:
         """Returns the tasks that can start, and those of `later` phases: one list per replica, or one shared list."""

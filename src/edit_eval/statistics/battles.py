@@ -30,10 +30,10 @@ from edit_eval.statistics.strengths import Davidson, RankedStrength, Strength, S
 from edit_eval.statistics.votes import (
     BACKWARD,
     FORWARD,
-    votes_against_failures,
     shares,
     tables_of,
     value_names,
+    votes_against_failures,
     votes_of,
 )
 
@@ -227,7 +227,9 @@ def fit_joint_strengths(results: Results, battles: Sequence[Judgement], scores: 
     return JointStrengths(strengths=ranking.strengths, differences=ranking.differences, family=ranking.family)
 
 
-def _summarise_battles(results: Results, battles: Sequence[Judgement], score: str, tables: int, looks: int) -> ScoreBattles:
+def _summarise_battles(
+    results: Results, battles: Sequence[Judgement], score: str, tables: int, looks: int
+) -> ScoreBattles:
     """Returns the results of a judge's battles by one of its scores."""
     votes = votes_of(battles, score, results.samples)
     edits = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.status for edit in results.edits}
@@ -277,7 +279,9 @@ def _summarise_battles(results: Results, battles: Sequence[Judgement], score: st
             PairBattles(a=a, b=b, **{outcome.value: pairs[a, b][outcome] for outcome in BattleOutcome})
             for a, b in sorted(pairs, key=lambda two: [results.edit_models.index(model) for model in two])
         ],
-        with_failures=[row.plain_strength for row in rated([*votes, *lost], taken_in={vote.rater for vote in lost}).strengths]
+        with_failures=[
+            row.plain_strength for row in rated([*votes, *lost], taken_in={vote.rater for vote in lost}).strengths
+        ]
         if lost
         else None,
         looks=Looks(rounds=min(results.rounds, looks), of=looks, level=level(looks)) if looks > 1 else None,

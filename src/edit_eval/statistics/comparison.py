@@ -18,7 +18,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
-from edit_eval.statistics.columns import ScoreColumn, group_by_judge, columns_of, refuse_incomparable
+from edit_eval.statistics.columns import ScoreColumn, columns_of, group_by_judge, refuse_incomparable
 from edit_eval.statistics.compared import (
     FAR,
     MOST_NAMED,
@@ -34,7 +34,7 @@ from edit_eval.statistics.compared import (
     SampleDifference,
     family_of,
 )
-from edit_eval.statistics.failures import PairedFailures, count_failed_edits, compare_failures
+from edit_eval.statistics.failures import PairedFailures, compare_failures, count_failed_edits
 from edit_eval.statistics.families import Correction, ranks
 from edit_eval.statistics.gate import hold_against_first
 from edit_eval.statistics.intervals import (
@@ -55,7 +55,7 @@ from edit_eval.statistics.intervals import (
 from edit_eval.statistics.outcomes import equivalence_margin, outcome
 from edit_eval.statistics.power import ALPHA, POWER, clusters_by_signs, clusters_needed, detectable_difference
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
-from edit_eval.statistics.verdict import VerdictContext, Verdict, verdict
+from edit_eval.statistics.verdict import Verdict, VerdictContext, verdict
 from edit_eval.text import Text
 
 SCHEMA = 3

@@ -191,7 +191,9 @@ class ControlTest:
         `controls` are in the order in which they are asked about, and `edits` has each edit model's scores by sample.
         """
         asked, known = self._samples_and_scores(controls)
-        return {model: self._compare_with_model(model, scores, known, asked, len(edits)) for model, scores in edits.items()}
+        return {
+            model: self._compare_with_model(model, scores, known, asked, len(edits)) for model, scores in edits.items()
+        }
 
     def _compare_with_model(
         self, model: str, edits: Scores, control: Mapping[str, float], asked: Sequence[str], models: int
@@ -320,7 +322,9 @@ def compare_controls(results: Results, judge: str, series: Series) -> dict[str, 
     )
     of_judge = [control for control in results.controls if control.judge == judge]
     for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
-        by_kind[kind] = test.best(test.compare_with_edits((control for control in of_judge if kind_of(control) == kind), edits))
+        by_kind[kind] = test.best(
+            test.compare_with_edits((control for control in of_judge if kind_of(control) == kind), edits)
+        )
     return by_kind
 
 

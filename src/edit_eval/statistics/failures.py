@@ -50,7 +50,9 @@ class FailureGroup:
 
 def failures(results: Results) -> list[FailureGroup]:
     """Returns failures in groups: skipped samples, then edits, then judgements; the most frequent first within each."""
-    return sorted(_group_failures(_each(results)), key=lambda group: (bool(group.edit_model), bool(group.judge), -group.count))
+    return sorted(
+        _group_failures(_each(results)), key=lambda group: (bool(group.edit_model), bool(group.judge), -group.count)
+    )
 
 
 def missing_scores(results: Results) -> list[FailureGroup]:
@@ -99,7 +101,7 @@ def _each(results: Results) -> Iterator[_Found]:
     for sample in results.samples:
         if sample.fault:
             yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
-    results = results.once
+    results = results.unique_results
     for edit in results.edits:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
@@ -110,7 +112,7 @@ def _each(results: Results) -> Iterator[_Found]:
 
 
 def _each_missing_score(results: Results) -> Iterator[_Found]:
-    for judgement in results.once.judgements:
+    for judgement in results.unique_results.judgements:
         if judgement.status is Status.OK:
             for score, (status, reason) in judgement.missing.items():
                 if status in JUDGE_FAILED:
@@ -198,7 +200,7 @@ def edits_by_model(results: Results) -> Iterator[ModelEdits]:
     for edit_model in results.edit_models:
         tried = [
             edit
-            for edit in results.once.edits
+            for edit in results.unique_results.edits
             if edit.edit_model == edit_model and edit.status not in (Status.PENDING, Status.SKIPPED)
         ]
         images = cluster_codes([clusters[edit.sample_id] for edit in tried])

@@ -27,7 +27,7 @@ from itertools import combinations
 
 import numpy as np
 
-from edit_eval.statistics.families import PairTest, FamilyOfTests, ranks
+from edit_eval.statistics.families import FamilyOfTests, PairTest, ranks
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FEWEST_CLUSTERS,

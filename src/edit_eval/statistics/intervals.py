@@ -66,7 +66,11 @@ def hull_interval(
     where h is the inverse of Hall's transformation (see `hull_p_value`), and h(z) = z for a = 0.
     """
     reach = student_quantile(0.5 + confidence / 2, freedom)
-    ends = [value - quantile * standard_error for z in (reach, -reach) for quantile in (z, invert_hall_transform(z, asymmetry))]
+    ends = [
+        value - quantile * standard_error
+        for z in (reach, -reach)
+        for quantile in (z, invert_hall_transform(z, asymmetry))
+    ]
     return min(ends), max(ends)
 
 

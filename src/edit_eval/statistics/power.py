@@ -12,8 +12,8 @@ from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
     Estimate,
     FloatArray,
-    normal_quantile,
     invert_hall_transform,
+    normal_quantile,
     skewness_by_chance,
     student_quantile,
 )

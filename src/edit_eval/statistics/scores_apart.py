@@ -25,7 +25,9 @@ class ScoreDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no interval: `unlike_scales` (then there is no difference either), `no_scores`, `few_images`, ..."""
 
 
-def compare_scores(a: Rater, b: Rater, image: Callable[[str], str], items: Sequence[Item] | None = None) -> ScoreDifference:
+def compare_scores(
+    a: Rater, b: Rater, image: Callable[[str], str], items: Sequence[Item] | None = None
+) -> ScoreDifference:
     """Computes it, with the interval that `compare` gives paired differences (none with fewer than six source images).
 
     Over all items that both have answered about, or those of them that are given; `image` gives each sample's source

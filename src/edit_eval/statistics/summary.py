@@ -23,26 +23,32 @@ from msgspec.structs import asdict
 
 from edit_eval.records import DeviceFailures, ExaminedJudge, Judgement, Results, Scale, Status
 from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, RequiredCoverage
-from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, fit_joint_strengths
+from edit_eval.statistics.battles import (
+    RunBattles,
+    as_others_rate,
+    battles_by_judge,
+    fit_joint_strengths,
+    others_may_read,
+)
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
 from edit_eval.statistics.controls import (
     ControlNumbers,
     JudgeControls,
     RunControls,
+    all_below_edits,
     compare_controls,
     controls_of,
+    count_needed_controls,
     fewest,
     kind_of,
-    all_below_edits,
     steps_of,
-    count_needed_controls,
 )
 from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
-from edit_eval.statistics.raters import Item, JudgeReadings, reply_origins, judges_of, readings_of, reading_spread
+from edit_eval.statistics.raters import Item, JudgeReadings, judges_of, reading_spread, readings_of, reply_origins
 from edit_eval.statistics.series import Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import RunTiming, compute_timing
-from edit_eval.statistics.verdict import VerdictContext, Verdict, build_context
+from edit_eval.statistics.verdict import Verdict, VerdictContext, build_context
 
 SCHEMA = 3
 
@@ -559,7 +565,7 @@ def extremes(results: Results) -> Extremes:
 
     Judges are compared with those whose headline has the same scale.
     """
-    results = results.once
+    results = results.unique_results
     place = {sample.id: sample.index for sample in results.samples}
     models = {name: number for number, name in enumerate(results.edit_models)}
 

@@ -309,7 +309,8 @@ class Verdict(msgspec.Struct, frozen=True):
         shown = () if self.kind == "judge_unfit" else self.eligible_opinions
         right = next((opinion.standings[0].name for opinion in shown if opinion.has_two_columns), "")
         return tuple(
-            opinion.swap_sides() if opinion.has_two_columns and opinion.standings[0].name != right else opinion for opinion in shown
+            opinion.swap_sides() if opinion.has_two_columns and opinion.standings[0].name != right else opinion
+            for opinion in shown
         )
 
     @property
@@ -447,7 +448,11 @@ def sort_by_place(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
 
 
 def _opinion(
-    judge: str, columns: Sequence[ScoreColumn], comparison: PairedTests, known: VerdictContext, copy: tuple[str, float] | None
+    judge: str,
+    columns: Sequence[ScoreColumn],
+    comparison: PairedTests,
+    known: VerdictContext,
+    copy: tuple[str, float] | None,
 ) -> Opinion:
     of_judge = sort_by_place([column for column in comparison.columns if column.judge == judge])
     by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}

@@ -80,7 +80,7 @@ class ComparableRun(Protocol):
     @property
     def results(self) -> Results: ...
     @property
-    def examined(self) -> Mapping[str, Examination]: ...
+    def judge_examinations(self) -> Mapping[str, Examination]: ...
 
 
 def compare_runs(
@@ -140,7 +140,9 @@ def context_of_runs(runs: Sequence[ComparableRun], *, battles: bool = False) -> 
             replace(
                 of_run,
                 sees={labels[judge]: sees for judge, sees in of_run.sees.items() if judge in labels},
-                examined={labels[judge]: ended for judge, ended in of_run.examined.items() if judge in labels},
+                examined={
+                    labels[judge]: ended for judge, ended in of_run.examined.items() if judge in labels
+                },
                 same_pictures=(),
             )
         )
@@ -186,7 +188,9 @@ def comparable_columns(runs: Sequence[ComparableRun], score: str | None = None) 
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
         identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one}
-        asked = {judge.name: _texts_by_sample(run, judge) for judge in run.experiment.judges_of_one if judge.name in labels}
+        asked = {
+            judge.name: _texts_by_sample(run, judge) for judge in run.experiment.judges_of_one if judge.name in labels
+        }
         columns += [
             replace(
                 column,
@@ -211,7 +215,9 @@ def comparable_columns(runs: Sequence[ComparableRun], score: str | None = None) 
     return columns, [*notes, *_notes(runs, names), *_examination_notes(runs, names, shared)]
 
 
-def _drop_duplicate_columns(columns: Sequence[ScoreColumn], runs: Sequence[ComparableRun]) -> tuple[list[ScoreColumn], list[list[str]]]:
+def _drop_duplicate_columns(
+    columns: Sequence[ScoreColumn], runs: Sequence[ComparableRun]
+) -> tuple[list[ScoreColumn], list[list[str]]]:
     """Returns each rival's column by each judge once, and the names of those that are one."""
     of_runs = {run.results.directory: of for run, of in zip(runs, rivals(runs), strict=True)}
     by_rival: dict[tuple[str, Rival], list[ScoreColumn]] = {}
@@ -428,11 +434,13 @@ def _no_judge_in_common(
 # -- notes for the reader --
 
 
-def _examination_notes(runs: Sequence[ComparableRun], names: Sequence[str], shared: Sequence[tuple[str, ...]]) -> list[str]:
+def _examination_notes(
+    runs: Sequence[ComparableRun], names: Sequence[str], shared: Sequence[tuple[str, ...]]
+) -> list[str]:
     """Returns what is known of each judge (per run, if that differs), and whether it moved between runs."""
     notes: list[str] = []
     for judges in shared:
-        examinations = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
+        examinations = [run.judge_examinations.get(judge) for run, judge in zip(runs, judges, strict=True)]
         documents = [examination.document for examination in examinations if examination is not None]
         if len({document.line for document in documents}) <= 1:
             notes += [

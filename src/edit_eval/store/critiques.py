@@ -93,7 +93,11 @@ class Critiques:
                 refinement.judge,
             )
             raise RunDirectoryError(text)
-        return next(n for n in self._matrix.cells.judgements_of(about) if self._matrix.cells.judgement_parts(n)[1:] == (judge, 0))
+        return next(
+            n
+            for n in self._matrix.cells.judgements_of(about)
+            if self._matrix.cells.judgement_parts(n)[1:] == (judge, 0)
+        )
 
     @cached_property
     def _early_subjects(self) -> dict[tuple[int, int], int]:

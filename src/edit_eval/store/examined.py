@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import import_class, find_single_class
+from edit_eval.config.components import find_single_class, import_class
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
 from edit_eval.files.user_cache import cache_folder

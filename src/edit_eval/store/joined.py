@@ -43,7 +43,9 @@ def join_runs(runs: Sequence[ComparableRun]) -> Results:
     judgements: dict[tuple[str, str, int, str, int], Judgement] = {}
     for name, run in zip(names, runs, strict=True):
         _take_samples(samples, run.results, name)
-        models = _take_edits(edits, _compute_pixel_digests(run) if run.results.resolved.get("grows") else run.results, name)
+        models = _take_edits(
+            edits, _compute_pixel_digests(run) if run.results.resolved.get("grows") else run.results, name
+        )
         labels = {}
         recorded: Any = run.results.resolved.get("judges", [])
         plain = {judge["name"]: judge for judge in recorded}

@@ -14,14 +14,14 @@ from edit_eval.protocols.contract import Question, turn_named
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.protocols.judging import (
     JudgedScores,
-    applicable_scores,
     add_reminder,
+    applicable_scores,
+    fill_question,
     leading_score,
     looks_at_samples,
     read,
-    fill_question,
-    score,
     rule_out_question,
+    score,
 )
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
@@ -143,7 +143,10 @@ class Matrix:
 
     def context_pictures(self, subject: int) -> dict[str, InputPicture]:
         """Returns a sample's pictures, the source first; with those of earlier turns and rounds if judges see them."""
-        own = {name: InputPicture(picture.path, picture.digest) for name, picture in self.sample_of(subject).pictures.items()}
+        own = {
+            name: InputPicture(picture.path, picture.digest)
+            for name, picture in self.sample_of(subject).pictures.items()
+        }
         is_edit, sample = subject < self.cells.edits, self.cells.sample(subject)
         before = self.origins.predecessor(subject) if is_edit else None
         if before is not None:
@@ -154,7 +157,8 @@ class Matrix:
         was = own["source"] if last is None else InputPicture.from_edit(self.edits[last])
         turns = self.experiment.predecessors_of(sample) if is_edit else ()
         earlier = {
-            turn_named(turn): InputPicture.from_edit(self.edits[subject - sample + place]) for turn, place in enumerate(turns, 1)
+            turn_named(turn): InputPicture.from_edit(self.edits[subject - sample + place])
+            for turn, place in enumerate(turns, 1)
         }
         return {**own, **earlier, "first": InputPicture(first.path, first.digest), "last": was}
 
@@ -229,7 +233,9 @@ class Matrix:
         name = self.cells.questions_of(judgement)[number].question.name
         question = self.experiment.question(self.judges[judge], self.cells.sample(edit), name)
         if question.after:
-            question = fill_question(question, {name: self.reading(n) for name, n in self.cells.prerequisites_of(cell).items()})
+            question = fill_question(
+                question, {name: self.reading(n) for name, n in self.cells.prerequisites_of(cell).items()}
+            )
         return add_reminder(question) if again else question
 
     def seed(self, cell: int) -> int:
@@ -273,7 +279,7 @@ class Matrix:
             if not self.can_be_asked(cell):
                 return ()
             key = self.key(cell)
-        return self.answers.of(self.answers.lookup(key, cell))
+        return self.answers.replies_of(self.answers.lookup(key, cell))
 
     def _key(self, cell: int) -> str:
         judgement, reading, number = self.cells.cell(cell)
@@ -324,7 +330,9 @@ class Matrix:
         made = self._original_edits_of(cell)
         if made == {*self.cells.edits_of(self.about(cell))}:
             return None
-        first = next(number for number in self.answers.cells(self.lookup(cell)) if self._original_edits_of(number) == made)
+        first = next(
+            number for number in self.answers.cells(self.lookup(cell)) if self._original_edits_of(number) == made
+        )
         return None if first == cell else first
 
     def _original_edits_of(self, cell: int) -> set[int]:
@@ -348,7 +356,9 @@ class Matrix:
         if not before:
             return None
         judgement, _, number = self.cells.cell(cell)
-        return rule_out_question(self.cells.questions_of(judgement)[number].question, map(self.reading, before.values()))
+        return rule_out_question(
+            self.cells.questions_of(judgement)[number].question, map(self.reading, before.values())
+        )
 
     def read(self, cell: int, replies: Sequence[Reply]) -> Reading:
         """Returns what these replies would amount to."""

@@ -33,7 +33,11 @@ class Origins:
     def source_edit_of(self, edit: int) -> int | None:
         """Returns the edit that the edit model starts from; None if it starts from the sample's own source."""
         refinement = self._critiques.refinement(edit) if self._critiques.any else None
-        return self._critiques.previous_round_edit(edit) if refinement and refinement.source == "last" else self.predecessor(edit)
+        return (
+            self._critiques.previous_round_edit(edit)
+            if refinement and refinement.source == "last"
+            else self.predecessor(edit)
+        )
 
     def last(self, subject: int) -> int | None:
         """Returns the edit of the previous turn or round; None in the first, and for what is no single edit."""
@@ -62,7 +66,9 @@ class Origins:
     def fail_dependents(self, edit: int) -> list[int]:
         """Fails all edits that depend, directly or not, on one that was not made; returns them."""
         if self._critiques.any:
-            return [ended for told in self._critiques.dependents_of(edit) for ended in self._critiques.apply_critique(told)]
+            return [
+                ended for told in self._critiques.dependents_of(edit) for ended in self._critiques.apply_critique(told)
+            ]
         edits = self._matrix.edits
         failed_edits, status = [edit], edits[edit].status
         for failed in failed_edits:

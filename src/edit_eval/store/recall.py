@@ -165,7 +165,7 @@ def _load_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[St
             for line in segment:
                 lookup = lookup_of(line, matrix)
                 asked = (lookup, line.ask) if line.ask else lookup
-                if asked in seen and not _is_repeated(line, matrix.answers.of(lookup)):
+                if asked in seen and not _is_repeated(line, matrix.answers.replies_of(lookup)):
                     raise _AskedTwice
                 seen.add(asked)
                 matrix.record_reply(lookup, line.ask, line.reply)
@@ -223,7 +223,7 @@ class _AnswersByAddress(Answers):
         self._any.setdefault(lookup[0], lookup)
 
     def replies_of(self, lookup: Lookup) -> Sequence[Reply]:
-        return super().of(lookup) or super().of(self._any.get(lookup[0], ""))
+        return super().replies_of(lookup) or super().replies_of(self._any.get(lookup[0], ""))
 
 
 def refuse_to_resume(matrix: Matrix, folder: Path) -> None:

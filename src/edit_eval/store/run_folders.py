@@ -34,7 +34,7 @@ from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_run_journals, refuse_to_resume, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 RUNS = Path("runs")
 """Parent folder of runs started without a run directory."""
@@ -64,7 +64,7 @@ def read_experiment(directory: RunDirectory) -> Experiment | None:
             return None
         _refuse_an_arena(plain, directory.path)
         derived = cache(lambda: read_derived(directory.path, directory.damage))
-        return Experiment.recorded(
+        return Experiment.from_record(
             plain, directory.samples(), lambda judge: derived().get(judge) or DerivedScores.unknown(judge)
         )
     except ConfigurationError as error:
@@ -206,7 +206,12 @@ class Place:
             )
             for run, offer in self.elsewhere.items()
         ]
-        said = (Text("run directory: {}{}", directory.path, end), previous_evaluation_note(directory, now), taken, *there)
+        said = (
+            Text("run directory: {}{}", directory.path, end),
+            previous_evaluation_note(directory, now),
+            taken,
+            *there,
+        )
         return [note for note in said if note]
 
 
@@ -448,7 +453,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         judges = _same_judges(source, matrix)
         for key, records in given.items():
             last = records[-1]
-            if not matrix.answers.of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
+            if not matrix.answers.replies_of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
                 take(key, records, {})
                 waiting += 1
     matrix.stages.open_stages()

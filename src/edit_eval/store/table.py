@@ -23,7 +23,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Sample, no_garbage
 from edit_eval.store.journal import Tail
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
-from edit_eval.store.recall import ReplyLine, is_there, lookup_of, load_journals, load_run_journals
+from edit_eval.store.recall import ReplyLine, is_there, load_journals, load_run_journals, lookup_of
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.text import Text, pluralize

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.new import refuse_existing, write_rows, write_atomically
+from edit_eval.files.new import refuse_existing, write_atomically, write_rows
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.votes import CHOICES, Vote, ratings_of
 from edit_eval.store.journal import Damage, Segment, read, segments

@@ -20,9 +20,9 @@ import typer
 from typer.core import TyperGroup
 
 from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, RunInterrupted, Stopped
-from edit_eval.reporting.language import translate, translate_description, set_language, current_language
+from edit_eval.reporting.language import current_language, set_language, translate, translate_description
 from edit_eval.reporting.languages import ENGLISH, SPOKEN
-from edit_eval.reporting.standard_streams import tolerant_stream, reserve_stdout
+from edit_eval.reporting.standard_streams import reserve_stdout, tolerant_stream
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
     One of those is imported if its name is among the `words` of the command line, or if none are given; of the others
     there is only their first line, for `--help`. A name that a verb of `app` has is not replaced.
     """
-    from edit_eval.config.components import list_components, import_registered
+    from edit_eval.config.components import import_registered, list_components
 
     command: Any = copy(typer.main.get_command(app))  # typer keeps its own
     plugins, taken, before = typer.Typer(rich_markup_mode=None), {*command.commands}, {}
@@ -301,7 +301,7 @@ _added: dict[str, list[tuple[Any, Any]]] = {}
 
 def _with_options(name: str, command: Any) -> Any:
     """Returns a command with the flags of every registered `option.NAME.*`."""
-    from edit_eval.config.components import list_components, import_registered
+    from edit_eval.config.components import import_registered, list_components
 
     made, readers = copy(command), []
     for component in list_components("option"):

@@ -239,7 +239,9 @@ def _select_key_fields(kind: Any, values: Mapping[str, Any]) -> PlainParameters:
     said = {f.name: f.metadata.get("in_key") for f in fields(kind)}
     kinds = _field_types(kind)
     return {
-        name: _select_key_fields(inner, value) if isinstance(value, dict) and (inner := _find_dataclass(kinds.get(name))) else value
+        name: _select_key_fields(inner, value)
+        if isinstance(value, dict) and (inner := _find_dataclass(kinds.get(name)))
+        else value
         for name, value in values.items()
         if said.get(name) is not False and not (said.get(name) == "if given" and value is None)
     }

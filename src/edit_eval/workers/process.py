@@ -41,7 +41,7 @@ from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_s
 from edit_eval.pretrained.folders import find_downloads
 from edit_eval.privacy import secrets_of
 from edit_eval.records import Reply, Status
-from edit_eval.workers.failures import kind_of, describe_missing_import, one_line
+from edit_eval.workers.failures import describe_missing_import, kind_of, one_line
 from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
@@ -273,7 +273,14 @@ class Worker:
         except BaseException as error:
             trace, kind = traceback.format_exc(), kind_of(error)
             figures = {**memory(), **room()} if kind == "out_of_memory" else {}
-            self.send(event="broken", error=one_line(error), trace=trace, kind=kind, memory=figures, **describe_missing_import(error))
+            self.send(
+                event="broken",
+                error=one_line(error),
+                trace=trace,
+                kind=kind,
+                memory=figures,
+                **describe_missing_import(error),
+            )
             _exit(1)
         threading.Thread(target=self._open_pictures, daemon=True).start()
         writer = threading.Thread(target=self._write_results, daemon=True)

@@ -186,7 +186,9 @@ def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]
     new = [file for file, picture in known.items() if picture is None]
     made = dict(zip(new, _get_thread_pool().map(_open_unless_damaged, new), strict=True)) if new else {}
     there: dict[File, Opened] = {file: picture or made[file] for file, picture in known.items()}
-    stepped = {key: _get_thread_pool().submit(_render_view, there, view) for key, view in views.items() if view["steps"]}
+    stepped = {
+        key: _get_thread_pool().submit(_render_view, there, view) for key, view in views.items() if view["steps"]
+    }
     shown = {key: stepped[key].result() if key in stepped else _render_view(there, view) for key, view in views.items()}
     return [_judge_request(request, shown) for request in requests]
 

@@ -61,7 +61,9 @@ class Desk:
         edit = made_edit(self.matrix, task.units[0], self.directory, shade)
         result = {name: getattr(edit, name) for name in ("pixels", "width", "height", "file_bytes")}
         self.recorder.free(task)
-        self.recorder.record_results(task, {"results": [{**result, "flags": ["other_aspect_ratio"]}], "seconds": 2.0}, "cpu:0")
+        self.recorder.record_results(
+            task, {"results": [{**result, "flags": ["other_aspect_ratio"]}], "seconds": 2.0}, "cpu:0"
+        )
         self.work.finish(task)
         return task.units[0]
 

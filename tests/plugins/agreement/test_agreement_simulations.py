@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edit_eval.plugins.agreement.bridge import find_uncovered_side, cross_validate_models, predict_mean
+from edit_eval.plugins.agreement.bridge import cross_validate_models, find_uncovered_side, predict_mean
 from edit_eval.plugins.agreement.calibration import Pairs, calibration, isotonic
 from edit_eval.plugins.agreement.rank_agreement import Samples
 from edit_eval.plugins.agreement.two import Agreement

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from agreements import drawn
-from edit_eval.plugins.agreement.bridge import _translate_model, find_uncovered_side, cross_validate_models, error_of_models, predict_mean
+from edit_eval.plugins.agreement.bridge import (
+    _translate_model,
+    cross_validate_models,
+    error_of_models,
+    find_uncovered_side,
+    predict_mean,
+)
 from edit_eval.plugins.agreement.calibration import Pairs
 from edit_eval.records import Scale
 
@@ -32,7 +38,9 @@ def test_a_loss_is_translated_to_a_score() -> None:
     codes = np.tile(np.arange(40), 4)
     pairs = Pairs(-(10 - truth.ravel()), truth.ravel(), codes, [model for model in models for _ in range(40)])
     better = np.r_[np.full(36, 1.0) + g.normal(0, 0.2, 36), np.full(4, 3.0)]  # losses below nearly all: better
-    row = _translate_model(pairs, -1.0, better, np.arange(40), cross_validate_models(pairs), Scale(lowest=0.0, highest=10.0), 41)
+    row = _translate_model(
+        pairs, -1.0, better, np.arange(40), cross_validate_models(pairs), Scale(lowest=0.0, highest=10.0), 41
+    )
     assert (row.n, row.total, row.beyond) == (40, 41, "below")
     assert row.before == pytest.approx(1.2, abs=0.1)
     assert row.value == pytest.approx(7.9, abs=0.2)
@@ -47,7 +55,10 @@ def test_a_model_that_the_judges_see_differently_shows_in_what_is_held_out() -> 
     out = cross_validate_models(Pairs(pairs.scores, pairs.targets + 2.0 * loved, pairs.clusters, pairs.edit_models))
     assert out["m0"].bridged - out["m0"].mean == pytest.approx(-2.0, abs=0.3)
     assert (error_of_models(out) or 0.0) > 0.9
-    assert error_of_models(cross_validate_models(Pairs(pairs.scores, pairs.targets, pairs.clusters, ["m"] * len(pairs)))) is None
+    assert (
+        error_of_models(cross_validate_models(Pairs(pairs.scores, pairs.targets, pairs.clusters, ["m"] * len(pairs))))
+        is None
+    )
 
 
 def test_a_model_that_is_not_shown_to_lie_among_those_of_a_bridge_is_beyond_it():
@@ -60,6 +71,8 @@ def test_a_model_that_is_not_shown_to_lie_among_those_of_a_bridge_is_beyond_it()
     assert find_uncovered_side(pairs, g.normal(5.0, 1.0, images), new) is None
     assert find_uncovered_side(pairs, g.normal(6.5, 1.0, images), new) == "above"
     assert find_uncovered_side(pairs, g.normal(3.5, 1.0, images), new) == "below"
-    assert find_uncovered_side(pairs, scores[2] - 0.1, new) == "above", "the other images could have made that difference"
+    assert find_uncovered_side(pairs, scores[2] - 0.1, new) == "above", (
+        "the other images could have made that difference"
+    )
     few = np.arange(3)
     assert find_uncovered_side(pairs, np.array([5.0, 5.1, 4.9]), few) == "above", "three images show nothing"

@@ -6,10 +6,10 @@ import pytest
 from documents import plain
 from edit_eval.plugins.agreement.document import Correlation
 from edit_eval.plugins.agreement.rank_agreement import (
-    ModelRanking,
-    MeanAgreement,
-    Samples,
     EditRanking,
+    MeanAgreement,
+    ModelRanking,
+    Samples,
     bound_mean_correlation,
     interval_of_models,
     spearman_bounds,

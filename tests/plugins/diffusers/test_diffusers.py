@@ -23,7 +23,7 @@ from edit_eval.plugins.diffusers.in_worker.diffusers import PARTS, DiffusersMode
 from edit_eval.plugins.diffusers.in_worker.preset_lookup import guess_row
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE
 from edit_eval.plugins.diffusers.in_worker.release_table import RELEASE
-from edit_eval.pretrained.folders import locate, list_parts
+from edit_eval.pretrained.folders import list_parts, locate
 from edit_requests import no_step
 from tiny_presets import EDITING, SETTINGS, TinyFolder, asked, loaded, photograph
 

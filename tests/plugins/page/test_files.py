@@ -81,7 +81,9 @@ def test_a_report_that_fails_leaves_the_old_one_whole(
 def test_a_number_that_json_does_not_know_is_refused(complete: Report, tmp_path: Path) -> None:
     [result] = complete.summary.results
     mean = changed(result.headline_numbers.category_mean, ruled_out_share=math.nan)
-    result = changed(result, scores={**result.scores, result.headline: changed(result.headline_numbers, category_mean=mean)})
+    result = changed(
+        result, scores={**result.scores, result.headline: changed(result.headline_numbers, category_mean=mean)}
+    )
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_report(complete.results, changed(complete.summary, results=[result]), tmp_path)
 

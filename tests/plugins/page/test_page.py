@@ -25,7 +25,7 @@ from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import NO_EDIT, Scale, Status
 from edit_eval.reporting import language as language_module
 from edit_eval.reporting.entries import category_names, choices, entries, link, series_names
-from edit_eval.reporting.language import catalogue, translate, current_language
+from edit_eval.reporting.language import catalogue, current_language, translate
 from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.names import NAMES, name_of, short_category
 from edit_eval.reporting.report import markdown, write_report

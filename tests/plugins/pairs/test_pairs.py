@@ -99,7 +99,9 @@ def test_people_count_above_judges(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results)
     pair = find_preference_pairs(results).pairs[0]
     against = Vote(sample_id=pair.sample, left=pair.rejected.edit_model, right=pair.chosen.edit_model, choice="left")
-    turned = {preference.sample: preference for preference in find_preference_pairs(results, [against]).pairs}[pair.sample]
+    turned = {preference.sample: preference for preference in find_preference_pairs(results, [against]).pairs}[
+        pair.sample
+    ]
     assert (turned.by, turned.chosen.edit_model, turned.margin) == (("people",), pair.rejected.edit_model, 1.0)
     tie = find_preference_pairs(results, [replace(against, choice="tie")])
     assert pair.sample not in {preference.sample for preference in tie.pairs}

@@ -159,7 +159,9 @@ def test_one_image_that_alone_lacks_answers_does_not_decide():
 
 def test_the_judges_bias_and_scale_cancel():
     draw = drawn(np.random.default_rng(5), [1] * 100, "ratings", 0.7, 30)
-    given, moved = (correct_difference(draw.seen, judge, draw.images) for judge in (draw.judge, 7 - 40 + 100 * draw.judge))
+    given, moved = (
+        correct_difference(draw.seen, judge, draw.images) for judge in (draw.judge, 7 - 40 + 100 * draw.judge)
+    )
     assert moved.value == pytest.approx(given.value)
     assert moved.interval() == pytest.approx(given.interval())
     assert moved.weight == pytest.approx(given.weight / 100)

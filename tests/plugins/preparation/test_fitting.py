@@ -16,10 +16,10 @@ from edit_eval.plugins.preparation.fitting import (
     PlacedModel,
     claim_of,
     fit_findings,
+    gpu_sharing_findings,
     host_findings,
     need_of,
     remedies,
-    gpu_sharing_findings,
     weights_of,
 )
 from edit_eval.plugins.preparation.weights import Weights, find_weights

@@ -19,7 +19,7 @@ from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.plugins.preparation import checks
 from edit_eval.plugins.preparation.cards import hub_answers
-from edit_eval.plugins.preparation.checks import CheckRow, Context, double_claims, devices, run_checks, reachable
+from edit_eval.plugins.preparation.checks import CheckRow, Context, devices, double_claims, reachable, run_checks
 from edit_eval.plugins.preparation.requests import examine, plan
 from fake_nvml import gpu, install
 from small_benchmark import configuration

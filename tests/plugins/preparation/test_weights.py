@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from edit_eval.config.known_weights import find_release
-from edit_eval.plugins.preparation.weights import Weights, compute_peak_bytes, find_weights, measure_loaded_size, offline, compute_quantised_size
+from edit_eval.plugins.preparation.weights import (
+    Weights,
+    compute_peak_bytes,
+    compute_quantised_size,
+    find_weights,
+    measure_loaded_size,
+    offline,
+)
 from edit_eval.pretrained.folders import find_cached_folder, hub_cache, is_hub_name
 
 BITS = {"F32": 32, "BF16": 16, "F16": 16, "F64": 64, "I8": 8, "U8": 8, "F8_E4M3": 8, "I64": 64}
@@ -243,5 +250,7 @@ def test_layers_one_after_the_other() -> None:
     assert compute_peak_bytes(modules) == 90 + 1
     assert compute_peak_bytes({**modules, "blocks.1.a": 80, "blocks.1.norm": 1}) == 90 + 1
     assert compute_peak_bytes({**modules, "blocks.1.a": 80, "blocks.1.b": 30}) == 80 + 30
-    assert compute_peak_bytes({**modules, "": 3, "blocks": 50}) == 3 + 50 + 40 + 30, "what lies around stays while they compute"
+    assert compute_peak_bytes({**modules, "": 3, "blocks": 50}) == 3 + 50 + 40 + 30, (
+        "what lies around stays while they compute"
+    )
     assert compute_peak_bytes({}) == 0

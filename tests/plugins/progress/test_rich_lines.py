@@ -18,9 +18,9 @@ from edit_eval.plugins.progress.lines import (
     AssignmentRow,
     BenchmarkProgress,
     CategoryDone,
+    EventLine,
     Judged,
     Line,
-    EventLine,
     omission_line,
 )
 from edit_eval.records import Scoring

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.contract import Meter
-from edit_eval.plugins.progress.lines import Assignment, CategoryDone, Judged, EventLine, omission_line
+from edit_eval.plugins.progress.lines import Assignment, CategoryDone, EventLine, Judged, omission_line
 from edit_eval.plugins.progress.state import LINES_KEPT, ProgressState
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.live import Snapshot

@@ -14,8 +14,8 @@ from edit_eval.plugins.progress.lines import (
     AssignmentRow,
     BenchmarkProgress,
     CategoryDone,
-    Judged,
     EventLine,
+    Judged,
     category_sentence,
     devices,
     judgement_failure,
@@ -23,7 +23,17 @@ from edit_eval.plugins.progress.lines import (
     plan_sentence,
 )
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.live import Count, DeviceView, Snapshot, counts, device_words, ending_words, time_left_words, more_devices, rate
+from edit_eval.reporting.live import (
+    Count,
+    DeviceView,
+    Snapshot,
+    counts,
+    device_words,
+    ending_words,
+    more_devices,
+    rate,
+    time_left_words,
+)
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 from simulated_driver import Fate
 
@@ -34,7 +44,9 @@ def test_a_failure_has_its_reason_or_else_the_answer() -> None:
 
 
 def test_which_load_of_a_model_it_is() -> None:
-    assert load_words("qwen", "cuda:0", 41.3, 1, 2, int(57.7 * (1 << 30))) == "qwen on cuda:0 in 41 s (1 of 2), 57.7 GiB"
+    assert (
+        load_words("qwen", "cuda:0", 41.3, 1, 2, int(57.7 * (1 << 30))) == "qwen on cuda:0 in 41 s (1 of 2), 57.7 GiB"
+    )
     assert load_words("qwen", "cuda:1", 190.0, 3, 2) == "qwen on cuda:1 in 3 min 10 s (again)"
 
 

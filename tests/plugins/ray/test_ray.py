@@ -311,7 +311,9 @@ def test_a_picture_of_a_lost_machine_says_nothing_of_the_one_that_makes_it_anew(
             ):
                 driver._handle_worker_message(node, worker, said)
             if number == 1:
-                driver._handle_gateway_message({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
+                driver._handle_gateway_message(
+                    {"event": "lost", "number": 1, "reason": "it has not answered", "returns": False}
+                )
         driver._events.clear()
         taken = {"event": "taken", "task": 7, "disk": False}
         driver._handle_gateway_message({**taken, "worker": 11, "error": "it is gone"})
@@ -329,7 +331,9 @@ def test_a_machine_that_is_lost_before_the_engine_has_heard_of_it_takes_no_gpu_o
         for number in (1, 2):
             gpu = Gpu("cuda:0", "", "", None, None)  # as each of them calls its own
             driver._nodes[number] = Node(number, f"machine {number}", 1, gpus=(gpu,))
-        driver._handle_gateway_message({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
+        driver._handle_gateway_message(
+            {"event": "lost", "number": 1, "reason": "it has not answered", "returns": False}
+        )
         driver._number(driver._nodes[2])
         assert driver._nodes[2].gpus[0].name == "cuda:0"
         assert [event.message["event"] for event in driver._events] == ["note"]

@@ -290,7 +290,9 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
     parameters = {"model_name": "Qwen/Qwen-Image-Edit"}
     placement = Placement(offload="model")
     section = ModelSection(name="m", type="t", class_path="a:b", parameters=parameters, placement=placement)
-    wanted = PlacedModel(Model.from_key("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"}))
+    wanted = PlacedModel(
+        Model.from_key("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"})
+    )
     seen: Any = {"model": "edit:m", "host": int(most * 2**30), "what": "loaded", "weights": {"cpu": 53 << 30}}
     first = RehearsedStart(wanted=[wanted], marks=[seen])
     made = StandIns(load_configuration("demo"), loads={"edit:m": "stand-in"})

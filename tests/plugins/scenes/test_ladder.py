@@ -19,12 +19,12 @@ from edit_eval.plugins.scenes.in_worker.rungs import (
     VISIBLE,
     WRITTEN,
     Recipe,
+    add_label,
     climb,
     draw_recipe,
     recipe_of,
     recipe_png,
     visible_difference,
-    add_label,
 )
 from edit_eval.plugins.scenes.in_worker.scenarios import PlannedScene, Stage
 

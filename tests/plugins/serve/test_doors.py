@@ -292,7 +292,9 @@ def test_a_client_is_told_to_come_again_before_it_loses_its_patience(
     served = serve(doors=tuple(DOORS), most_pairs=1, batch_size=1, token="open-sesame")
     monkeypatch.setattr(application, "SHARE", 0.003)
     words = f"wait {tmp_path / 'enough'}"
-    (first,) = served.service.submit([Submission({"source": check_picture(encoded(0), "x")}, words, check_picture(encoded(1), "x"))])
+    (first,) = served.service.submit(
+        [Submission({"source": check_picture(encoded(0), "x")}, words, check_picture(encoded(1), "x"))]
+    )
     for client in CLIENTS:
         trainer = client(served, "/open-sesame")
         heard = trainer.heard(trainer.body([255], [WORDS]))

@@ -24,7 +24,7 @@ from PIL import Image
 from edit_eval.errors import PictureError
 from edit_eval.plugins.serve import openers as module
 from edit_eval.plugins.serve.doors import DOORS, MOST_PAIRS, BadRequest, Given
-from edit_eval.plugins.serve.openers import OpeningTimeout, NoOpener, Openers
+from edit_eval.plugins.serve.openers import NoOpener, Openers, OpeningTimeout
 from edit_eval.plugins.serve.opening import LONGEST_PAIR
 from edit_eval.plugins.serve.submissions import Submission
 from plugins.serve.service_at_work import Serve, encoded, pair, text

@@ -459,7 +459,9 @@ def small(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Served:
 def full(small: Served, folder: Path) -> Iterator[Callable[[], None]]:
     """The service is full until the function is called, or the block ends."""
     words = f"wait {folder / 'enough'}"
-    (first,) = small.service.submit([Submission({"source": check_picture(encoded(0), "x")}, words, check_picture(encoded(1), "x"))])
+    (first,) = small.service.submit(
+        [Submission({"source": check_picture(encoded(0), "x")}, words, check_picture(encoded(1), "x"))]
+    )
     try:
         yield (folder / "enough").touch
     finally:

@@ -24,9 +24,9 @@ from edit_eval.plugins.serve.watch import (
     has_risen,
     is_near_copy,
     judge_has_changed,
-    pair_canaries,
     judges_part,
     not_to_edit_pays,
+    pair_canaries,
     right_above_copy,
 )
 from edit_eval.run import Run

@@ -144,7 +144,9 @@ class LocalDriver:
                 return self._cannot_start(worker, python, error)
         self._processes[worker] = made
         self._selector.register(made.out, selectors.EVENT_READ, (worker, functools.partial(self._read, made)))
-        self._selector.register(made.sentinel, selectors.EVENT_READ, (worker, functools.partial(self._handle_exit, made)))
+        self._selector.register(
+            made.sentinel, selectors.EVENT_READ, (worker, functools.partial(self._handle_exit, made))
+        )
         order = {
             "do": "prepare",
             "class_path": specification.class_path,

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
 from edit_eval.edit_models.contract import FINISHED
-from edit_eval.execution.engine.workload import edit_needs, is_left, work_number, find_required_edits
+from edit_eval.execution.engine.workload import edit_needs, find_required_edits, is_left, work_number
 from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
@@ -21,7 +21,7 @@ from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import find_altered_pictures, edit_record, where_of
+from edit_eval.store.recall import edit_record, find_altered_pictures, where_of
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.subjects.contract import InputPicture
 from edit_eval.workers.messages import AnswerResult, EditResult, Message, PictureFile, PictureView
@@ -390,11 +390,11 @@ class Recorder:
         """Records an answer. It counts for its key, and so for all cells that have it, even if the picture that was
         shown has been made again since."""
         matrix, cell = self._matrix, put.cell
-        if not put.counts or len(matrix.answers.of(put.lookup)) != put.ask:
+        if not put.counts or len(matrix.answers.replies_of(put.lookup)) != put.ask:
             return
         has = matrix.can_be_asked(cell) and matrix.lookup(cell) == put.lookup
         cells = matrix.record_reply(put.lookup, put.ask, reply)
-        reading = matrix.reading(cell) if has else matrix.read(cell, matrix.answers.of(put.lookup))
+        reading = matrix.reading(cell) if has else matrix.read(cell, matrix.answers.replies_of(put.lookup))
         record: Record = {
             "key": put.key,
             **where_of(matrix.address(cell)),

@@ -123,7 +123,9 @@ def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
 
 def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
     """Returns the edits and cells that a batch waits for."""
-    edits = dict.fromkeys(edit for cell in cells for edit in find_required_edits(matrix, cell) if _is_pending(matrix, edit))
+    edits = dict.fromkeys(
+        edit for cell in cells for edit in find_required_edits(matrix, cell) if _is_pending(matrix, edit)
+    )
     before = (earlier for cell in cells for earlier in matrix.cells.prerequisites_of(cell).values())
     unanswered = (earlier for earlier in before if is_left(matrix, earlier))
     return [*edits, *(work_number(cell) for cell in dict.fromkeys(unanswered))]

@@ -13,7 +13,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.records import Unknown
 from edit_eval.scheduling.tasks import Model
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 Place = tuple[str, ...]
 """The devices of one replica."""

@@ -11,7 +11,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.agreement.bridge_sheet import bridge_sheet
 from edit_eval.plugins.agreement.choices import compare_with_choices
 from edit_eval.plugins.agreement.document import JudgesAgreement
-from edit_eval.plugins.agreement.judges import compare_judges, cards_of
+from edit_eval.plugins.agreement.judges import cards_of, compare_judges
 from edit_eval.plugins.agreement.people import people_agreement
 from edit_eval.plugins.agreement.people_sheet import people_sheet
 from edit_eval.plugins.agreement.sheet import GAP, agreement_sheet, choices_sheet

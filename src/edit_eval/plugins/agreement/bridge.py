@@ -23,7 +23,7 @@ from edit_eval.config.identity import canonical_json, digest_of_text
 from edit_eval.config.schema import ProtocolSection, mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.given import UnfitFile, parse_json, read_bytes
-from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Pairs, predict_by_other_parts, isotonic
+from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Pairs, isotonic, predict_by_other_parts
 from edit_eval.plugins.agreement.document import (
     FEWEST_MODELS,
     Bridge,
@@ -196,7 +196,9 @@ def translate_run(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
             Text("the bridge has {} edits of {} source images, too few for a map", len(images), len(set(images)))
         )
     code_of = dict(zip(items, codes[len(images) :], strict=True))
-    edits = {Item.from_record(each) for each in results.judgements if each.judge == name}  # several repeats of an edit are one
+    edits = {
+        Item.from_record(each) for each in results.judgements if each.judge == name
+    }  # several repeats of an edit are one
     total, out = Counter(edit.edit_model for edit in edits), cross_validate_models(pairs)
     return TranslatedRun(
         as_=target.judge,

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from edit_eval.plugins.agreement.beside_votes import compare_with_votes, choices
+from edit_eval.plugins.agreement.beside_votes import choices, compare_with_votes
 from edit_eval.plugins.agreement.document import BesideChoices, JudgeBesideChoices
 from edit_eval.records import Results
 from edit_eval.statistics.raters import as_voter, comparers_of, image_of, judges_of, voters_of

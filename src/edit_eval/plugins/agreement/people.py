@@ -19,7 +19,7 @@ from edit_eval.plugins.agreement.document import (
     Raters,
     TwoBesidePeople,
 )
-from edit_eval.plugins.agreement.rank_agreement import ModelRanking, MeanAgreement, Samples, EditRanking, with_interval
+from edit_eval.plugins.agreement.rank_agreement import EditRanking, MeanAgreement, ModelRanking, Samples, with_interval
 from edit_eval.plugins.agreement.two import Agreement, agreement_of_raters, samples_of
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import none_for_nan, percentiles
@@ -101,7 +101,9 @@ def people_agreement(
     return PeopleAgreement(
         judges={name: _summarise_agreement(matched.agreement_of(judge)) for name, judge in matched.judges.items()},
         pairs=[
-            _compare_two_judges(a, b, matched) for a, b in combinations(matched.judges.values(), 2) if a.score == b.score
+            _compare_two_judges(a, b, matched)
+            for a, b in combinations(matched.judges.values(), 2)
+            if a.score == b.score
         ],
         raters=_raters(matched.first, matched.samples),
         people=len({rating.rater for rating in matched.ratings}),
@@ -139,7 +141,9 @@ def _compare_two_judges(a: Rater, b: Rater, matched: _MatchedRatings) -> TwoBesi
     """Computes how much better a agrees with people than b, on the edits that both have scored."""
     of_a, of_b = matched.agreement_of(a.only(b.answers)), matched.agreement_of(b.only(a.answers))
 
-    def compare_correlations(first: EditRanking | ModelRanking, second: EditRanking | ModelRanking) -> CorrelationsApart:
+    def compare_correlations(
+        first: EditRanking | ModelRanking, second: EditRanking | ModelRanking
+    ) -> CorrelationsApart:
         samples = matched.samples
         values = first(samples.once)[0], second(samples.once)[0]
         # No draw gives an interval of the order of a few models: see `pairs_alike`.

@@ -176,7 +176,9 @@ class MeanAgreement:
 
 def with_interval(agreement: EditRanking | ModelRanking | MeanAgreement, samples: Samples) -> Correlation:
     """Returns the correlation as seen; its interval resamples source images, the same for all models."""
-    return Correlation(spearman=none_for_nan(agreement(samples.once)[0]), ci95=percentiles(samples.resample_statistic(agreement)))
+    return Correlation(
+        spearman=none_for_nan(agreement(samples.once)[0]), ci95=percentiles(samples.resample_statistic(agreement))
+    )
 
 
 def interval_of_models(spearman: float | None, models: int) -> list[float] | None:

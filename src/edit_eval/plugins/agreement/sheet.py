@@ -48,7 +48,10 @@ PART: Column[Whose[Any]] = Column(Text("Edit model"), lambda row: row.title, "na
 
 def agreement_sheet(document: JudgesAgreement) -> Sheet:
     """Returns a card of each judge, their agreement and their median."""
-    return [*_list_card_tables(document.judges), *(_list_comparison_tables(document.between_judges) if document.between_judges else [])]
+    return [
+        *_list_card_tables(document.judges),
+        *(_list_comparison_tables(document.between_judges) if document.between_judges else []),
+    ]
 
 
 def _list_card_tables(cards: Mapping[str, JudgeCard]) -> Iterator[Line | Table[Any]]:

@@ -17,10 +17,10 @@ import numpy as np
 from edit_eval.plugins.agreement.calibration import Pairs, calibration
 from edit_eval.plugins.agreement.document import Calibration, LeftUnscored, OfModels, PairsOrdered, Share, Span
 from edit_eval.plugins.agreement.rank_agreement import (
-    ModelRanking,
-    MeanAgreement,
-    Samples,
     EditRanking,
+    MeanAgreement,
+    ModelRanking,
+    Samples,
     bound_mean_correlation,
     interval_of_models,
 )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from edit_eval.plugins.audit.measure import CHANCE, DOSE, Measure, Trial, compare_with_chance, average, share
+from edit_eval.plugins.audit.measure import CHANCE, DOSE, Measure, Trial, average, compare_with_chance, share
 from edit_eval.records import Status
 from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes, estimate
 from edit_eval.text import Text

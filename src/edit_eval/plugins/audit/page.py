@@ -17,7 +17,14 @@ from edit_eval.plugins.audit.findings import Findings
 from edit_eval.plugins.audit.measure import DOSE, Trial, average
 from edit_eval.plugins.audit.order import axes
 from edit_eval.plugins.audit.passports import Passport
-from edit_eval.plugins.audit.sheet import AXES, describe_people_comparison, meaning, measures_table, ways_sheet, weaknesses
+from edit_eval.plugins.audit.sheet import (
+    AXES,
+    describe_people_comparison,
+    meaning,
+    measures_table,
+    ways_sheet,
+    weaknesses,
+)
 from edit_eval.plugins.audit.sheet import RUNGS as RUNG_WORDS
 from edit_eval.plugins.audit.two import PairTrial
 from edit_eval.records import Results
@@ -26,7 +33,7 @@ from edit_eval.reporting.displays import PageDisplay, page_display
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.report import whole
-from edit_eval.reporting.report_content import translate_template, template_environment
+from edit_eval.reporting.report_content import template_environment, translate_template
 from edit_eval.statistics.battles import BattleOutcome
 from edit_eval.text import Text
 

@@ -310,7 +310,9 @@ class _BesidePeople(NamedTuple):
     """The server's description of the judge's model then; None if the scores are not its own."""
 
 
-def _compare_with_people(people: Path | None, judged: Path | None, examined: AskedJudge, language: str) -> _BesidePeople:
+def _compare_with_people(
+    people: Path | None, judged: Path | None, examined: AskedJudge, language: str
+) -> _BesidePeople:
     """Compares the judge with people, by a run in which it scored edits that people scored too.
 
     A run's judge is this one if it would have the same passport; failing that, replies recorded elsewhere count as

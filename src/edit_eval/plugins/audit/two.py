@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from edit_eval.benchmarks.contract import AUDIT
-from edit_eval.plugins.audit.measure import CHANCE, NEARLY, Measure, compare_with_chance, average, share
+from edit_eval.plugins.audit.measure import CHANCE, NEARLY, Measure, average, compare_with_chance, share
 from edit_eval.records import NO_EDIT, Results, Scale, Status
 from edit_eval.statistics.battles import BattleOutcome, battle_outcome
 from edit_eval.statistics.votes import BACKWARD, FORWARD, shares
@@ -128,7 +128,9 @@ def measures_of(
     """Returns all measures of a judge of two edits, held against these floors; `error` is for the kinds of pairs."""
     plain, scenes = trial.plain, [pair.scene for pair in trial.plain]
     gains = {
-        view: [(after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.compare_view(view)]
+        view: [
+            (after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.compare_view(view)
+        ]
         for view in ("words_en", "words_zh")
     }
     asked = [pair for pair in trial.shown if pair.view == "instruction" and pair.share is not None]
@@ -139,7 +141,10 @@ def measures_of(
         **_kinds(trial, error),
         "instruction": share([1 - (pair.share or 0.0) for pair in asked], [pair.scene for pair in asked], floor=looks),
         "contradictions": share(
-            [float(pair.came is BattleOutcome.CONTRADICTION) for pair in plain], scenes, floor=CONTRADICTIONS, bound="at_most"
+            [float(pair.came is BattleOutcome.CONTRADICTION) for pair in plain],
+            scenes,
+            floor=CONTRADICTIONS,
+            bound="at_most",
         ),
         "same_again": _same(trial, "again"),
         "same_in_language": _same(trial, "language"),

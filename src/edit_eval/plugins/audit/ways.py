@@ -32,7 +32,10 @@ def better_of(two: Sequence[Measure], single: Sequence[Measure]) -> Literal["two
 def _is_higher(more: Measure, less: Measure, confidence: float) -> bool:
     if more.value is None or less.value is None or more.ci95 is None or less.ci95 is None:
         return False
-    low, high = _convert_interval(more.value, more.ci95, confidence)[0], _convert_interval(less.value, less.ci95, confidence)[1]
+    low, high = (
+        _convert_interval(more.value, more.ci95, confidence)[0],
+        _convert_interval(less.value, less.ci95, confidence)[1],
+    )
     return more.value - less.value > math.hypot(more.value - low, high - less.value)
 
 

@@ -11,7 +11,7 @@ from edit_eval.plugins.audit.passports import EDITED, PassportVerdict, Try
 from edit_eval.plugins.audit.sheet import failure_words
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import note_words
-from edit_eval.reporting.formats import p_value, format_signed
+from edit_eval.reporting.formats import format_signed, p_value
 from edit_eval.reporting.names import name_of
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import Note

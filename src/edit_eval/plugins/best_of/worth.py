@@ -22,7 +22,7 @@ import numpy as np
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.best_of.section import edits_each, same_judge, common_family
+from edit_eval.plugins.best_of.section import common_family, edits_each, same_judge
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
 from edit_eval.statistics.raters import Item, Rater, judges_of, people_of

@@ -55,7 +55,7 @@ def costs(results: Results, price: float | None = None) -> Costs:
     """Adds up what was charged, the tokens, and the time of the devices at the `price` of an hour."""
     charged = {bill.model: bill for bill in results.spent}
     counted = {f"judge:{use.judge}": use for use in tokens(results)}
-    made = (f"edit:{edit.edit_model}" for edit in results.once.edits if edit.status is Status.OK)
+    made = (f"edit:{edit.edit_model}" for edit in results.unique_results.edits if edit.status is Status.OK)
     asked = (f"judge:{answer.judge}" for answer in results.answers if answer.answers)
     done = Counter((*made, *asked))
     order = [f"edit:{name}" for name in results.edit_models] + [f"judge:{name}" for name in results.every_judge]

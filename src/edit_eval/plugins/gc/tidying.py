@@ -33,9 +33,9 @@ from edit_eval.store.run_directory import (
     MARK,
     SHARDS,
     RunDirectory,
-    list_run_files,
     folders_left,
     is_marked,
+    list_run_files,
     remove_empty,
     shards_at_work,
 )
@@ -295,9 +295,13 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, RegisteredRun
         elif place.name == "sources":
             items += _source_items(place, named, before)
         elif place.name in ("scenes", "ladder"):
-            items += _merge_by_reason(_mark_unless_named(item, item.place.name in named.drawn, named, before) for item in _each(place))
+            items += _merge_by_reason(
+                _mark_unless_named(item, item.place.name in named.drawn, named, before) for item in _each(place)
+            )
         elif place.name == "environments":
-            items += _merge_by_reason(_mark_unless_named(item, item.place in named.environments, named, before) for item in _each(place))
+            items += _merge_by_reason(
+                _mark_unless_named(item, item.place in named.environments, named, before) for item in _each(place)
+            )
         elif place.name in ("page", "workers", "scored"):
             items += _merge_by_reason(_mark_if_old(item, before) for item in _each(place))
         elif place.name == "runs":

@@ -16,9 +16,9 @@ from edit_eval.config.shorthand import (
     SERVER,
     Kind,
     ModelDraft,
-    read_model_flag,
-    read_judge_flag,
     plain_name,
+    read_judge_flag,
+    read_model_flag,
     server,
     weights,
 )

@@ -137,7 +137,9 @@ def _answers(
     near = dict.fromkeys([*likely_edits(beside, chosen_pictures.names), *likely_edits(Path(), chosen_pictures.names)])
     likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *chosen_pictures.folders})
     question = Text("What edits them? ({}; several with commas)", Text(EDITS))
-    editing = models("edit_model", edits) if edits else _ask_question(question, likely, make_reader("edit_model"), "--edits")
+    editing = (
+        models("edit_model", edits) if edits else _ask_question(question, likely, make_reader("edit_model"), "--edits")
+    )
     editing = _with_likely_ones(editing, chosen_pictures)
     if judges or not _somebody_answers():
         question = Text("What judges the edits? ({})", Text(JUDGE))
@@ -193,7 +195,11 @@ def _ask_who_judges(edits: int, read: Callable[[str], list[ModelDraft]]) -> list
         if not 0 < int(answer) <= len(offered):
             raise ConfigurationError(Text("{}: answer {}", answer, question))
         written = offered[int(answer) - 1].answer
-        return read(written) if written else _ask_question(Text("Which server? (MODEL@http://localhost:8000/v1)"), "", read)
+        return (
+            read(written)
+            if written
+            else _ask_question(Text("Which server? (MODEL@http://localhost:8000/v1)"), "", read)
+        )
 
     return _ask_question(question, str(next(n for n, judge in enumerate(offered, 1) if judge.works_here)), read_choice)
 

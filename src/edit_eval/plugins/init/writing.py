@@ -17,7 +17,7 @@ from edit_eval.files.new import refuse_existing
 from edit_eval.json_values import Unchecked
 from edit_eval.plugins.init.models import make_names_unique
 from edit_eval.plugins.init.pictures import Pictures
-from edit_eval.reporting.language import translate, translate_description, current_language
+from edit_eval.reporting.language import current_language, translate, translate_description
 from edit_eval.text import Text
 
 STANDARD = "evaluation.yaml"

@@ -108,7 +108,10 @@ def _is_said_elsewhere(note: str) -> bool:
 
 def _battle_judges(runs: Sequence[ComparableRun]) -> list[tuple[str, ...]]:
     """Returns the comparing judges that all runs have, each by its name in every run."""
-    of_runs = [{judge.name: battle_judge_identity(run, judge) for judge in run.experiment.judges if judge.of_two} for run in runs]
+    of_runs = [
+        {judge.name: battle_judge_identity(run, judge) for judge in run.experiment.judges if judge.of_two}
+        for run in runs
+    ]
     shared = []
     for name, identity in of_runs[0].items():
         equal = [[other for other, that in of.items() if not differences(identity, that)] for of in of_runs]
@@ -131,7 +134,11 @@ def _name_columns(runs: Sequence[ComparableRun], names: Sequence[str]) -> list[d
 
 
 def _fit_battles(
-    runs: Sequence[ComparableRun], names: Sequence[str], judges: Sequence[str], called: Sequence[Mapping[str, str]], tables: int
+    runs: Sequence[ComparableRun],
+    names: Sequence[str],
+    judges: Sequence[str],
+    called: Sequence[Mapping[str, str]],
+    tables: int,
 ) -> JudgeBattles:
     """Fits the battles of all runs by one judge together, one of so many tables."""
     edits: dict[tuple[str, str, int], Edit] = {}
@@ -185,7 +192,7 @@ def _passports(runs: Sequence[ComparableRun], names: Sequence[str], judges: Sequ
     """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
     passports: dict[str, ExaminedJudge] = {}
     for judge in judges:
-        known = [(name, run.examined[judge]) for name, run in zip(names, runs, strict=True) if judge in run.examined]
+        known = [(name, run.judge_examinations[judge]) for name, run in zip(names, runs, strict=True) if judge in run.examined]
         of = {name: examination.document for name, examination in known}
         if len({passport.line for passport in of.values()}) == 1:
             passports[judge] = next(iter(of.values()))

@@ -159,7 +159,7 @@ class PushedRun:
     experiment: Any
     """An `AskedOf`."""
     results: Results
-    examined: Mapping[str, Examination] = field(default_factory=dict)
+    judge_examinations: Mapping[str, Examination] = field(default_factory=dict)
 
     @property
     def language(self) -> str:
@@ -182,9 +182,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         "edit_models": [mask_secrets({**asdict(model), "serves": ""}) for model in experiment.edit_models],
         "judges": [
             {
-                **mask_secrets(
-                    {key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}
-                ),
+                **mask_secrets({key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}),
                 "protocol": judge.protocol_name,
                 "asks": mask_secrets(judge.question_parameters()),
                 "scoring": asdict(results.scoring[judge.name]),
@@ -210,7 +208,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         ],
         "judgements": [encode_judgement(judgement) for judgement in results.judgements],
         "battles": [encode_judgement(battle) for battle in results.battles],
-        "examined": {judge: examination.as_dict() for judge, examination in run.examined.items()},
+        "examined": {judge: examination.as_dict() for judge, examination in run.judge_examinations.items()},
         "notes": list(results.notes),
         "makers": dict(experiment.makers),
     }
@@ -308,7 +306,9 @@ def _build_run(file: _File, name: str) -> PushedRun:
     )
     asked = {
         judge.name: [
-            tuple(_QuestionDigest(_QuestionName(name), known) for name, known in sample.asked.get(judge.name, {}).items())
+            tuple(
+                _QuestionDigest(_QuestionName(name), known) for name, known in sample.asked.get(judge.name, {}).items()
+            )
             for sample in file.samples
         ]
         for judge in file.judges

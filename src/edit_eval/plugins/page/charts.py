@@ -33,7 +33,16 @@ from edit_eval.reporting.chart_parts import (
     series_colour,
     series_mark,
 )
-from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, link_to_failures, link_to_part
+from edit_eval.reporting.entries import (
+    Entry,
+    ScoreChoice,
+    category_names,
+    choices,
+    entries,
+    link,
+    link_to_failures,
+    link_to_part,
+)
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import name_of, score_title, short_category
 from edit_eval.reporting.terminal_text import one_line
@@ -142,7 +151,9 @@ def _panels(choice: ScoreChoice, scores: _Scores, language: str) -> list[_Panel]
         return [_panel("", parts, [part.series for part in parts], scores, language)] if parts else []
     of_judges = {judge: tuple(part for part in parts if part.judge == judge) for judge in judges}
     return [
-        _panel(translate(Text("judged by {}", judge), language), some, [part.edit_model for part in some], scores, language)
+        _panel(
+            translate(Text("judged by {}", judge), language), some, [part.edit_model for part in some], scores, language
+        )
         for judge, some in of_judges.items()
     ]
 

@@ -134,8 +134,7 @@ def _hide_run_folders(results: Results) -> Results:
         )
 
     plain = {
-        name: map_texts(hide_folders, getattr(results, name))
-        for name in ("configuration", "resolved", "environment")
+        name: map_texts(hide_folders, getattr(results, name)) for name in ("configuration", "resolved", "environment")
     }
     return replace(
         results,

@@ -25,7 +25,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, comparison_by_judge, pairs_table
 from edit_eval.reporting.entries import Entry, controls_of, entries, headlines
-from edit_eval.reporting.language import translate, current_language
+from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.names import NAMES, score_title
 from edit_eval.reporting.remarks import examination_lines, footnotes, no_interval, unshown_lines, wrong_lines
 from edit_eval.reporting.report_content import translate_template
@@ -205,7 +205,9 @@ def _row(
         else _Shown(None, translate(Text("The source image is not on this computer."), language))
     ]
     for model in models:
-        words = tuple(_judgement_words(judgement, digits, language) for judgement in judgements if judgement.edit_model == model)
+        words = tuple(
+            _judgement_words(judgement, digits, language) for judgement in judgements if judgement.edit_model == model
+        )
         row.append(replace(_edit(edits.get(model), pictures, language), said=words))
     return row
 
@@ -225,7 +227,10 @@ def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
 def _judgement_words(judgement: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _JudgementWords:
     if judgement.score is None:
         return _JudgementWords(
-            judgement.judge, translate(NAMES["status"][judgement.status.value], language), False, _short(judgement.reason)
+            judgement.judge,
+            translate(NAMES["status"][judgement.status.value], language),
+            False,
+            _short(judgement.reason),
         )
     number = formats.score(judgement.score, digits.get((judgement.judge, judgement.headline), 2))
     return _JudgementWords(judgement.judge, number, True, _short(judgement.reason))

@@ -309,7 +309,9 @@ def page_templates(language: str) -> jinja2.Environment:
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
         """Returns a sentence in each language, its fields translated, too, if they have words of their own."""
         return map_languages(
-            lambda language: translate_template(language, words, *(_pick_language(language, field) for field in fields), context=context)
+            lambda language: translate_template(
+                language, words, *(_pick_language(language, field) for field in fields), context=context
+            )
         )
 
     def option(value: str, words: str) -> Markup:

@@ -122,9 +122,9 @@ def utilisation(summary: Summary, language: str) -> list[AnyChart]:
         chart_of_rows(rows, "device", list(map(one_line, devices)), 26)
         .mark_bar(size=16)
         .encode(
-            x=alt.X("share:Q", title=translate(Text("Share of wall time"), language), scale=alt.Scale(domain=[0, 1])).axis(
-                format="%", grid=False, tickCount=5
-            ),
+            x=alt.X(
+                "share:Q", title=translate(Text("Share of wall time"), language), scale=alt.Scale(domain=[0, 1])
+            ).axis(format="%", grid=False, tickCount=5),
             color=_kind_colour(order, language),
             order=alt.Order("order:Q"),
             tooltip=[
@@ -142,7 +142,8 @@ def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
     return alt.Color(
         "kind:N",
         scale=alt.Scale(
-            domain=[translate(name_of("kind", kind), language) for kind in kinds], range=[COLOURS[kind] for kind in kinds]
+            domain=[translate(name_of("kind", kind), language) for kind in kinds],
+            range=[COLOURS[kind] for kind in kinds],
         ),
         legend=alt.Legend(orient="top", direction="horizontal", title=None),
     )

@@ -24,8 +24,8 @@ from edit_eval.reporting.names import judge_words, name_of
 from edit_eval.reporting.remarks import examination_lines, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.results_sheet import lost_edits
-from edit_eval.reporting.strengths import sort_by_strength
 from edit_eval.reporting.strengths import ends as bounds
+from edit_eval.reporting.strengths import sort_by_strength
 from edit_eval.reporting.table import Column, Table, map_languages
 from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import Ruler, draw_verdict
@@ -114,7 +114,9 @@ class _ModelRow:
         return sum(counts.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(statements: Sequence[_JudgeStatement], summary: Summary, edit_models: Sequence[str]) -> Table[_ModelRow]:
+def standings_table(
+    statements: Sequence[_JudgeStatement], summary: Summary, edit_models: Sequence[str]
+) -> Table[_ModelRow]:
     """Returns a table with a row for each edit model, in the order of the first judge that has a say: for each judge
     rank, mean, interval and coverage; for one that compares, rank, strength and interval."""
     edits = {edit.edit_model: edit for edit in summary.edits}
@@ -175,7 +177,11 @@ def _failure_column(title: Text, count: Callable[[_ModelRow], int], statuses: Se
         return link(model=row.edit_model, **narrowed) if count(row) else ""
 
     return Column(
-        title, lambda row: str(count(row)), look=lambda row: "problem" if count(row) else "quiet", to=link_of, when=count
+        title,
+        lambda row: str(count(row)),
+        look=lambda row: "problem" if count(row) else "quiet",
+        to=link_of,
+        when=count,
     )
 
 
@@ -288,7 +294,9 @@ def _draw_opinion(
         left, right = (edit_side(name, 0, several=pictures.several) for name in (first, other))
         return link(judge=opinion.judge, show="models", sample=sample, left=left, right=right)
 
-    drawn = draw_verdict(opinion, digits(opinion), language, link=link_of, places=lambda name: places.get(name, 0), beside=beside)
+    drawn = draw_verdict(
+        opinion, digits(opinion), language, link=link_of, places=lambda name: places.get(name, 0), beside=beside
+    )
     explained = _DOTS if opinion.has_two_columns else _STRIPS
     return judge_words(opinion.judge) if pictures.judges > 1 else "", explained, drawn
 
@@ -498,7 +506,9 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
 
 def _rank_notes(verdict: Verdict, summary: Summary) -> list[Text]:
     """Returns what a reader of the ranks has to know: what sharing one means, and that failures count."""
-    ranks = [[standing.rank for standing in of.standings if standing.rank is not None] for of in verdict.eligible_opinions]
+    ranks = [
+        [standing.rank for standing in of.standings if standing.rank is not None] for of in verdict.eligible_opinions
+    ]
     shared = verdict.kind != "equal" and any(len(set(of)) < len(of) for of in ranks)
     words = [of.words() for of in _families(summary)] if shared else []
     if any(contest.kind == "fails_more" for of in verdict.eligible_opinions for contest in of.contests):
@@ -512,7 +522,9 @@ def _families(summary: Summary) -> list[Correction]:
     return [of for of in (*of_scores, *(of.headline.family for of in summary.battles.values())) if of.tests]
 
 
-def _judge_verdict(statement: _JudgeStatement, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> JudgeVerdict:
+def _judge_verdict(
+    statement: _JudgeStatement, several: bool, pictures: _Pictures, places: Mapping[str, int]
+) -> JudgeVerdict:
     names = {column.name: column.name for column in statement.columns}
     return JudgeVerdict(
         judge=statement.judge,
@@ -530,7 +542,9 @@ def _judge_verdict(statement: _JudgeStatement, several: bool, pictures: _Picture
     )
 
 
-def _triage(statements: Sequence[_JudgeStatement], results: Results, summary: Summary, pictures: _Pictures) -> list[Look]:
+def _triage(
+    statements: Sequence[_JudgeStatement], results: Results, summary: Summary, pictures: _Pictures
+) -> list[Look]:
     """Returns samples to look at first: the most telling one of each kind, then the next, each sample once."""
     digits = {statement.judge: statement.parts[0].digits for statement in statements}
     of_judges = (

@@ -22,7 +22,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.pairs.noise import Noise, estimate_wrong_pairs
 from edit_eval.records import Edit, Results, Sample, Status
 from edit_eval.statistics.intervals import cluster_codes
-from edit_eval.statistics.raters import judges_of, judge_records, retest
+from edit_eval.statistics.raters import judge_records, judges_of, retest
 from edit_eval.statistics.series import gain, series_of
 from edit_eval.statistics.summary import context_of_run
 from edit_eval.statistics.votes import Vote
@@ -150,7 +150,7 @@ def find_preference_pairs(
         if name not in results.judges:
             meant = did_you_mean(name, results.judges) or Text("; there are: {}", list(results.judges))
             raise ConfigurationError(Text("--judges {}: not in this run{}", name, meant))
-    sees, said, results = context_of_run(results).sees, _votes(votes), results.once
+    sees, said, results = context_of_run(results).sees, _votes(votes), results.unique_results
     unfit = tuple(name for name in results.judges if sees.get(name) == "not_last")
     heard = [_rater(results, name) for name in judges or results.judges if name in judges or name not in unfit]
     if not said and not heard and unfit:

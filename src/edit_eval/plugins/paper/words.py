@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edit_eval.plugins.paper.document import (
-    JudgeTable,
-    NamedJudge,
-    NamedModel,
-    Paper,
-    PaperRow,
-    Setting,
-    strip_folder,
-)
+from edit_eval.plugins.paper.document import JudgeTable, NamedJudge, NamedModel, Paper, PaperRow, Setting, strip_folder
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, paragraph
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 DAGGER = "†"
 """Mark of an edit model that is not shown to be worse than the best."""

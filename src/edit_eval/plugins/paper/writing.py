@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval import __version__
-from edit_eval.files.new import write_rows, write_atomically
+from edit_eval.files.new import write_atomically, write_rows
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.paper.document import Paper
 from edit_eval.plugins.paper.figure import figure_pdf, figure_svg

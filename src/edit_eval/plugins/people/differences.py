@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.columns import ScoreColumn, group_by_judge
-from edit_eval.statistics.families import PairTest, Correction, FamilyOfTests
+from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FEWEST_WORTH,
@@ -158,7 +158,9 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
         names = _names(of_judge)
         comparisons = _from_votes(votes, names, used) if votes else _from_ratings(ratings, names, used)
         for a, b in combinations(of_judge, 2):
-            turned = [_orient_answer(answer, a.name) for answer in comparisons if {answer.a, answer.b} == {a.name, b.name}]
+            turned = [
+                _orient_answer(answer, a.name) for answer in comparisons if {answer.a, answer.b} == {a.name, b.name}
+            ]
             some = [answer for answer in turned if answer.score in ("", a.score)]
             if some:
                 pairs.append(_pair(a, b, some, None if votes else ends[1] - ends[0]))
@@ -307,7 +309,9 @@ def _estimate_of(difference: Corrected, lowest: float, highest: float) -> Estima
     return Estimated(difference.value, difference.interval(lowest=lowest, highest=highest), difference.doubt)
 
 
-def _judge_estimate(judge: FloatArray, column: ScoreColumn, images: Sequence[str], rated_range: float | None) -> Estimated:
+def _judge_estimate(
+    judge: FloatArray, column: ScoreColumn, images: Sequence[str], rated_range: float | None
+) -> Estimated:
     """Returns the judge on people's scale, by `estimate` over the samples that it has scored."""
     known = ~np.isnan(judge)
     span = column.scale.span
@@ -397,7 +401,9 @@ class Corrected:
         return None
 
 
-def correct_difference(people: FloatArray, judge: FloatArray, images: IntArray, weights: FloatArray | None = None) -> Corrected:
+def correct_difference(
+    people: FloatArray, judge: FloatArray, images: IntArray, weights: FloatArray | None = None
+) -> Corrected:
     """Estimates people's mean difference over all samples, from theirs of some (`people`, else NaN) and a judge's of
     all.
 

@@ -9,7 +9,7 @@ from edit_eval.plugins.people.differences import FEWEST_ANSWERED, Estimated, Peo
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import link
-from edit_eval.reporting.formats import format_signed, format_signed_span, flip_interval
+from edit_eval.reporting.formats import flip_interval, format_signed, format_signed_span
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.text import Text, join_texts
 

@@ -148,7 +148,7 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
         if isinstance(name, str) and name:
             folder = Path(name).expanduser().absolute()
             if not folder.is_dir() and is_hub_name(name):
-                folder = fetch_model(Repository(name, revision, "model"), section.named("model_name"))
+                folder = fetch_model(Repository(name, revision, "model"), section.name_of("model_name"))
             yield _describe_download(f"{kind} {section.name}", name, folder)
         protocol = section.protocol
         prompts = protocol.parameters.get("prompts_path") if protocol else None

@@ -41,37 +41,37 @@ from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.machine.memory import gib
-from edit_eval.execution.machine.places import Place, build_model, places, describe_lost_gpus
+from edit_eval.execution.machine.places import Place, build_model, describe_lost_gpus, places
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.closed_judges import MAKERS
-from edit_eval.plugins.preparation.automatic import Room, decide, resolve, check_room
+from edit_eval.plugins.preparation.automatic import Room, check_room, decide, resolve
 from edit_eval.plugins.preparation.cards import (
     bytes_of_weights,
     card_lines,
     download_command,
+    has_published_weights,
     hub_address,
     hub_answers,
-    has_published_weights,
 )
 from edit_eval.plugins.preparation.fitting import (
     PlacedModel,
     checkpoint_of,
     claim_of,
     fit_findings,
-    host_findings,
     gpu_sharing_findings,
+    host_findings,
     weights_of,
 )
 from edit_eval.plugins.preparation.machine import disk_findings, gb, gpu_findings, host_finding
 from edit_eval.plugins.preparation.probing import (
     EnvironmentProbe,
     ability_findings,
+    check_engine_environments,
     edit_finding,
     environment_findings,
     probe,
     server_finding,
-    check_engine_environments,
 )
 from edit_eval.plugins.preparation.weights import Weights, expert_bytes, offline
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
@@ -80,7 +80,7 @@ from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import fault
 from edit_eval.records import Sample, model_title
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 from edit_eval.workers.example import example_sample
 
 MOST_NAMED = 20
@@ -517,7 +517,9 @@ def _out_of_reach(wanted: PlacedModel, environment: Mapping[str, str]) -> Findin
     Takes `HUB_SECONDS` at most. The libraries would retry for a minute.
     """
     section, weights = wanted.section, wanted.weights
-    if not has_published_weights(section, weights) or not is_hub_name(weights.name):  # other weights need not be a repository
+    if not has_published_weights(section, weights) or not is_hub_name(
+        weights.name
+    ):  # other weights need not be a repository
         return None
     cache = hub_cache(environment)
     if weights.folder is not None and (not weights.faults or cache not in weights.folder.parents):

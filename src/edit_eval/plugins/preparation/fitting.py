@@ -18,9 +18,9 @@ from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.memory import GIB, gib
 from edit_eval.execution.machine.places import Place
-from edit_eval.plugins.preparation.weights import Weights, find_weights, compute_quantised_size
+from edit_eval.plugins.preparation.weights import Weights, compute_quantised_size, find_weights
 from edit_eval.scheduling.tasks import Model
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 CONTEXT = GIB // 2
 """A process's CUDA context, or its libraries on the host."""
@@ -218,7 +218,9 @@ def fit_findings(wanted: PlacedModel, visible: Sequence[Gpu], host_free: int | N
     for (room, users), alike in _group_places(short, rooms, known).items():
         used = Text(", used by {}", users) if users else ""
         findings.append(
-            Finding("models", level, Text("{}, but only {} free on {}{}", text, room, _format_places(alike), used), advice)
+            Finding(
+                "models", level, Text("{}, but only {} free on {}{}", text, room, _format_places(alike), used), advice
+            )
         )
     for (room, _), alike in _group_places(tight, rooms, known).items():
         line = Text("{}, and {} free on {}: it may run out of memory", text, room, _format_places(alike))
@@ -265,7 +267,9 @@ def estimate(wanted: PlacedModel, need: Need) -> str:
     kept = f", offload: {offloaded}" if offloaded != "none" else ""
     if wanted.expert_bytes:
         kept += Text(", transformers 4 computes all experts ({} for a batch)", gib(need.work))
-    return Text("about {} {} ({} of weights, {}{})", gib(need.total), each, gib(wanted.weights.bytes_in_memory), source, kept)
+    return Text(
+        "about {} {} ({} of weights, {}{})", gib(need.total), each, gib(wanted.weights.bytes_in_memory), source, kept
+    )
 
 
 def remedies(wanted: PlacedModel, visible: Sequence[Gpu], room: int, host_free: int | None) -> str:
@@ -304,7 +308,11 @@ def remedies(wanted: PlacedModel, visible: Sequence[Gpu], room: int, host_free: 
         inner = ", ".join(f"{part}: {{{FOUR_BIT}}}" for part in parts) or FOUR_BIT
         ways.append(Text("load: {{{}}} (needs bitsandbytes)", inner))
     smaller = SMALLER_JUDGE_BYTES
-    if wanted.model.kind == "judge" and wanted.weights.bytes_in_memory > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
+    if (
+        wanted.model.kind == "judge"
+        and wanted.weights.bytes_in_memory > smaller
+        and smaller + ANSWER_WORK + CONTEXT <= room
+    ):
         ways.append(f"model_name: {SMALLER_JUDGE}")
     if current is not None and any(gpu.memory is not None and gpu.memory >= current.total for gpu in visible):
         ways.append(Text("free the memory used by others"))

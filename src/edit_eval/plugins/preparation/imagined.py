@@ -15,7 +15,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
-from edit_eval.execution.engine.workload import fill_work, count_remaining_work
+from edit_eval.execution.engine.workload import count_remaining_work, fill_work
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import Protocol, Question, fault

@@ -365,7 +365,8 @@ def _askings(
         name, asked = judge.name, experiment.questions_per_edit.get(judge.name, 1.0)
         if judge.of_two:
             few, many = (
-                (imagined.battles(name), imagined.work_counts.get(f"judge:{name}", (0, 0))[0]) for imagined in (least, work)
+                (imagined.battles(name), imagined.work_counts.get(f"judge:{name}", (0, 0))[0])
+                for imagined in (least, work)
             )
             if few == many:
                 notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, *many))

@@ -247,7 +247,9 @@ def _torch_findings(question: EnvironmentProbe, report: Mapping[str, Any], gpus:
         worst: Level = "problem" if question.class_path else "warning"
         if not cuda["devices"] and not cuda["built"]:
             findings.append(
-                make_finding(worst, Text("{} was built without CUDA", where), Text("install a CUDA build of torch there"))
+                make_finding(
+                    worst, Text("{} was built without CUDA", where), Text("install a CUDA build of torch there")
+                )
             )
         elif not cuda["devices"]:
             advice = Text(

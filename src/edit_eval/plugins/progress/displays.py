@@ -19,22 +19,31 @@ from edit_eval.plugins.progress.lines import (
     Assignment,
     BenchmarkProgress,
     CategoryDone,
+    EventLine,
     Judged,
     Line,
-    EventLine,
-    question_words,
     category_sentence,
     devices,
     first_samples,
-    plan_sentence,
-    reading_words,
     omission_line,
+    plan_sentence,
+    question_words,
+    reading_words,
     steps_of,
     words_of,
     work_of,
 )
-from edit_eval.reporting.language import translate, code_to_text
-from edit_eval.reporting.live import DeviceView, Snapshot, counts, ending_words, how_far, time_left_words, meter_words, more_devices
+from edit_eval.reporting.language import code_to_text, translate
+from edit_eval.reporting.live import (
+    DeviceView,
+    Snapshot,
+    counts,
+    ending_words,
+    how_far,
+    meter_words,
+    more_devices,
+    time_left_words,
+)
 from edit_eval.reporting.terminal_text import Name, Styled, one_line, pad_text
 from edit_eval.text import Text, join_texts
 
@@ -196,7 +205,13 @@ def bars_of(snapshot: Snapshot, width: int = 80, height: int = 24) -> ConsoleRen
     whole.add_column(justify="right", no_wrap=True, style="dim")
     percent = f"{int(100 * snapshot.fraction)} %"
     bar = ProgressBar(1.0, snapshot.fraction, width=length, complete_style="green", finished_style="green")
-    whole.add_row(Styled(Text("overall"), style="bold"), bar, percent, translate(time_left_words(snapshot)), _clock(snapshot.seconds))
+    whole.add_row(
+        Styled(Text("overall"), style="bold"),
+        bar,
+        percent,
+        translate(time_left_words(snapshot)),
+        _clock(snapshot.seconds),
+    )
     detail = Table.grid(padding=(0, 2, 0, 0), expand=True)
     detail.add_column(width=max(TAG, names))
     detail.add_column(ratio=1)
@@ -327,4 +342,6 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
         case EventLine():
             yield join_texts(filter(None, (line.tag and code_to_text(line.tag), line.about, line.words)), ": ")
         case Judged(judgement=judgement) if scores:
-            yield join_texts(filter(None, (Text("score"), line.about, f"{judgement.score:.3f}", words_of(judgement))), ": ")
+            yield join_texts(
+                filter(None, (Text("score"), line.about, f"{judgement.score:.3f}", words_of(judgement))), ": "
+            )

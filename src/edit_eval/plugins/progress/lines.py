@@ -11,7 +11,7 @@ from edit_eval.records import Judgement, Scale, Scoring
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.live import Snapshot
 from edit_eval.reporting.names import scale_words
-from edit_eval.text import Text, pluralize, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 
 @dataclass(frozen=True)

@@ -22,16 +22,16 @@ from edit_eval.plugins.progress.lines import (
     Assignment,
     AssignmentRow,
     CategoryDone,
+    EventLine,
     Judged,
     Line,
-    EventLine,
     judgement_failure,
     load_words,
     omission_line,
 )
 from edit_eval.records import CONTROL, DECLINED, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
-from edit_eval.reporting.language import translate, code_to_text
+from edit_eval.reporting.language import code_to_text, translate
 from edit_eval.reporting.live import CategorySum, Count, DeviceView, MeanSoFar, Snapshot, count_statuses, mean_so_far
 from edit_eval.reporting.names import short_category
 from edit_eval.reporting.slow_devices import DeviceTimes, time_of
@@ -163,7 +163,9 @@ class Tally:
             self._closed, own = self._table.future_subjects, self._table.shard
             for row in self._table.rows("battle", "control"):
                 if own is None or row.sample_id in own:
-                    (self._judgements if row.kind == "battle" else self._controls).set_status(address_of(row), row.status)
+                    (self._judgements if row.kind == "battle" else self._controls).set_status(
+                        address_of(row), row.status
+                    )
 
     def edit(self, edit: Edit, now: float) -> None:
         """Counts a finished edit; one that is kept is none."""

@@ -348,7 +348,9 @@ def least_or_guessed(judgement: Judgement, question: str, seed: int | None, lowe
     return guess_number(judgement, question, seed, lowest, highest, reading.status)
 
 
-def guess_number(judgement: Judgement, question: str, seed: int | None, lowest: int, highest: int, status: Status) -> float:
+def guess_number(
+    judgement: Judgement, question: str, seed: int | None, lowest: int, highest: int, status: Status
+) -> float:
     """Returns a random whole number, the same for a seed and an edit. Raises `Missing`, with `status`, without one."""
     if seed is None:
         raise Missing(

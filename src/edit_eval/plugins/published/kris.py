@@ -343,7 +343,9 @@ class KrisScores(CriteriaProtocol):
     def _authors(self, category: str, name: str, reading: Reading) -> list[float]:
         keys = self._texts[name]["reads"]
         reader = _SCRIPTS.get(category, _COMMON)
-        read = _read_one_number(reading.text, keys[0], reader) if len(keys) == 1 else _read_two_numbers(reading.text, keys)
+        read = (
+            _read_one_number(reading.text, keys[0], reader) if len(keys) == 1 else _read_two_numbers(reading.text, keys)
+        )
         return [(number - 1) * 25.0 for number in read]
 
 

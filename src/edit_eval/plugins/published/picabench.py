@@ -192,7 +192,10 @@ class PICAEval(Checklist):
         self._size: tuple[Step, ...] = (("like", "source"),) if of_source else ()
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {}
         if parameters.answer == "words":
-            self.published = {"Overall": partial(_authors_mean, ""), **{law: partial(_authors_mean, law) for law in LAWS}}
+            self.published = {
+                "Overall": partial(_authors_mean, ""),
+                **{law: partial(_authors_mean, law) for law in LAWS},
+            }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Returns one question per box; its name says which answer is right."""
@@ -229,7 +232,7 @@ class PICAEval(Checklist):
 
 
 def _right(question: Question, yes: float) -> float:
-    return yes if _place_models(question.name) == "yes" else 1 - yes
+    return yes if _right_answer(question.name) == "yes" else 1 - yes
 
 
 def _yes(body: str) -> float:
@@ -240,7 +243,7 @@ def _yes(body: str) -> float:
     return read_yes_or_no(said[0])
 
 
-def _place_models(name: str) -> str:
+def _right_answer(name: str) -> str:
     return name.partition(": ")[2]
 
 
@@ -248,7 +251,9 @@ def _authors_mean(law: str, judgements: Sequence[Judgement]) -> float:
     shares = []
     for judgement in require_final_judgements(judgements):
         if judgement.readings and law in ("", judgement.category):
-            right = [_authors_answer(reading.text) == _place_models(name) for name, reading in judgement.readings[0].items()]
+            right = [
+                _authors_answer(reading.text) == _right_answer(name) for name, reading in judgement.readings[0].items()
+            ]
             shares.append(sum(right) / len(right))
     return 100 * mean_of(shares)
 

@@ -108,7 +108,11 @@ class StructEditBench(ParquetBenchmark):
         category = "chart" if chart else said
         tags = (said,) if chart and said != "chart" else ()
         return Draft(
-            f"{row.index:05d}", row.text("instruction", required=True), category, {"questions": _questions_of(row)}, tags=tags
+            f"{row.index:05d}",
+            row.text("instruction", required=True),
+            category,
+            {"questions": _questions_of(row)},
+            tags=tags,
         )
 
 

@@ -110,5 +110,7 @@ class UniREditBenchScores(RISEBenchScores):
 
     def _readable(self, judgements: Sequence[Judgement]) -> list[Values]:
         return [
-            values for judgement in require_final_judgements(judgements) if judgement.readings and (values := self._values(judgement))
+            values
+            for judgement in require_final_judgements(judgements)
+            if judgement.readings and (values := self._values(judgement))
         ]

@@ -166,7 +166,10 @@ class WiseEdit(FilesBenchmark):
         """Returns as many sources as the subset's name says, and the pictures of a right result."""
         number = int(row["subset"].rpartition("_")[2])
         sources = [row.get(f"input_{place}", "").strip() for place in range(1, number + 1)]
-        listed = {"source": [source for source in sources if source], "reference": _split_names(row.get("ref", "").strip())}
+        listed = {
+            "source": [source for source in sources if source],
+            "reference": _split_names(row.get("ref", "").strip()),
+        }
         return {key: picture for name, names in listed.items() for key, picture in number_pictures(name, names).items()}
 
     def draft(self, row: Row) -> Draft:

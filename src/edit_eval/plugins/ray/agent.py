@@ -354,7 +354,8 @@ class Agent:
                 self._driver.kill(message["kill"])
             elif "weights" in message:
                 asked = [
-                    find_weight_faults(name, revision, dtype, self._variables) for name, revision, dtype in message["weights"]
+                    find_weight_faults(name, revision, dtype, self._variables)
+                    for name, revision, dtype in message["weights"]
                 ]
                 self._tell(event="lacking", texts=[text for each in asked for text in each])
             elif "run" in message:

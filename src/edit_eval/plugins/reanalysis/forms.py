@@ -136,7 +136,9 @@ def _imgedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if not types:
             raise ConfigurationError(Text("{}: ImgEdit's edit types are in basic_edit.json; name it by --rows", file))
         file_rows = [
-            _read_imgedit_row(key, str(about.get("edit_type", "")).strip().lower(), replies.get(key), str(about.get("id", key)))
+            _read_imgedit_row(
+                key, str(about.get("edit_type", "")).strip().lower(), replies.get(key), str(about.get("id", key))
+            )
             for key, about in types.items()
         ]
         theirs: dict[str, float | str] = {"Overall": _average_types(file_rows)}
@@ -231,7 +233,9 @@ def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             numbers = [row.scores["score"] for row in file_rows]
             theirs_of: dict[str, float | str] = {"avg_score": add_in_order(numbers) / len(numbers)}
             yield _as_imgedit("imgedit, lmms-eval", file.parent.name, file_rows, theirs_of)
-        file_rows = [_read_lmms_kris_row(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)]
+        file_rows = [
+            _read_lmms_kris_row(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)
+        ]
         if file_rows:
             averages = [row.scores["AVG"] for row in file_rows if row.scores]
             mean = add_in_order(averages) / len(averages) if averages else "no row has a score"
@@ -328,7 +332,9 @@ def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             together.setdefault((file.parent.parent.name, file.stem), []).append(file)
     for (suite, name), parts in together.items():
         file_rows = [
-            _read_i2ebench_row(part.parent.name, key, verdict) for part in parts for key, verdict in json_object(part).items()
+            _read_i2ebench_row(part.parent.name, key, verdict)
+            for part in parts
+            for key, verdict in json_object(part).items()
         ]
         theirs: dict[str, float | str] = {"Overall": "they give no mean over dimensions"}
         for part in parts:

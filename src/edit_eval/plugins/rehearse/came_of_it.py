@@ -62,7 +62,11 @@ def _model(wanted: PlacedModel, said: Need | None, made: StandIns, first: Rehear
         one_step = unit - (steps - 1) * step
     elif steps == 1:
         one_step = unit
-    said_load, said_unit, _ = call_class_method(wanted.section, made.configuration.folder, "duration") or (None, None, "")
+    said_load, said_unit, _ = call_class_method(wanted.section, made.configuration.folder, "duration") or (
+        None,
+        None,
+        "",
+    )
     misses = []
     whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
     if whole and need is not None and measured is not None:

@@ -23,10 +23,10 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.engine.interruption import stop_on_signal
 from edit_eval.execution.session import driver_of
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.plugins.preparation.checks import CHECKS, Context, run_checks, reachable, weights
+from edit_eval.plugins.preparation.checks import CHECKS, Context, reachable, run_checks, weights
 from edit_eval.plugins.preparation.planning import Plan
 from edit_eval.plugins.preparation.requests import plan
-from edit_eval.plugins.rehearse.came_of_it import digests_of, failures_of, outcomes_of_faults, models_of
+from edit_eval.plugins.rehearse.came_of_it import digests_of, failures_of, models_of, outcomes_of_faults
 from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.plugins.rehearse.stand_ins import is_half_here, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart, start, tell
@@ -73,7 +73,9 @@ def rehearse(
         experiment = make_experiment(configuration, everything)
         context = Context(configuration, machine)
         findings = [
-            finding for finding in run_checks(context, [check for check in CHECKS if check.room]) if finding.level != "ok"
+            finding
+            for finding in run_checks(context, [check for check in CHECKS if check.room])
+            if finding.level != "ok"
         ]
         for model in context.models:
             if is_half_here(model.weights):  # random ones would hide it
@@ -106,7 +108,9 @@ def rehearse(
         again: RehearsedStart | None = None
         if not first.stopped:
             tell(Text("the same edit once more, in a fresh process on each device"))
-            again = start(_repeat_on_devices(asked, first, chosen[:1]), folder / "again", made.models_to_fill, remaining_seconds)
+            again = start(
+                _repeat_on_devices(asked, first, chosen[:1]), folder / "again", made.models_to_fill, remaining_seconds
+            )
             digests = digests_of(first, again)
         if faults and not first.stopped:
             tell(Text("once more, with faults"))

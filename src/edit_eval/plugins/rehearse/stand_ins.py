@@ -236,7 +236,9 @@ def _parameters_by_name(made: StandIns, who: str, parameters: Any, section: Mode
         update["guidance"] = dict(settings.guidance)
     kept = []
     for lora in section.parameters.get("loras") or []:
-        here = Path(lora["name"]).expanduser().exists() or find_cached_folder(lora["name"], lora.get("revision"), os.environ)
+        here = Path(lora["name"]).expanduser().exists() or find_cached_folder(
+            lora["name"], lora.get("revision"), os.environ
+        )
         if here:
             kept.append(lora)
         else:

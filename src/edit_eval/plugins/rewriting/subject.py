@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from edit_eval.experiment import Experiment
 from edit_eval.records import CONTROL
-from edit_eval.store.subjects.contract import Kind, MatrixState, InputPicture, Subject
+from edit_eval.store.subjects.contract import InputPicture, Kind, MatrixState, Subject
 
 REWRITE = f"{CONTROL}rewrite"
 """What stands for the edit model in records."""

@@ -20,7 +20,7 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.plugins.serve.doors import FIRST_JUDGE, BadRequest, Door, Given, Reward, with_group_means
 from edit_eval.plugins.serve.native import ScoreRequest
-from edit_eval.plugins.serve.openers import OpeningTimeout, NoOpener
+from edit_eval.plugins.serve.openers import NoOpener, OpeningTimeout
 from edit_eval.plugins.serve.opening import NATIVE
 from edit_eval.plugins.serve.service import Closing, QueuedPair, Service
 from edit_eval.plugins.serve.submissions import Submission
@@ -135,7 +135,9 @@ class RequestHandler:
             self.service.tell(Text("{}: a request was refused: {}", door, said))
 
     @contextlib.asynccontextmanager
-    async def open_request(self, request: Request, doors: Sequence[Door], until: float) -> AsyncIterator[tuple[str, Given]]:
+    async def open_request(
+        self, request: Request, doors: Sequence[Door], until: float
+    ) -> AsyncIterator[tuple[str, Given]]:
         """Reads a body and has it opened: the door it is for, and its pairs. Its room is given back at the end.
 
         Room is taken for what has come, never for what is announced. Raises `RequestRefused`, `BadRequest` and `Busy`.
@@ -183,7 +185,9 @@ class RequestHandler:
         good = [pair for pair in pairs if isinstance(pair, Submission)]
         service = self.service
         service.turned_away += len(pairs) - len(good)
-        await self._wait_for_room(lambda: not service.n_waiting or service.n_waiting + len(good) <= self._most_pairs, until)
+        await self._wait_for_room(
+            lambda: not service.n_waiting or service.n_waiting + len(good) <= self._most_pairs, until
+        )
         gone = asyncio.ensure_future(_await_disconnect(request))
         try:
             answers = await self._answers(good, gone, until)
@@ -430,7 +434,9 @@ def make_app(
     @app.get("/v1/identity")
     async def get_identity() -> Response:
         """Returns which judges answer, how they are asked, and what an audit found."""
-        return JSONResponse(plain({**(await current_identity())._asdict(), "ledger": str(service.ledger.directory.path)}))
+        return JSONResponse(
+            plain({**(await current_identity())._asdict(), "ledger": str(service.ledger.directory.path)})
+        )
 
     @app.get("/health")
     async def health() -> Response:

@@ -19,7 +19,7 @@ from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.files.given import UnfitFile, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.plugins.serve.pickles import Array, RawPicture, RefusedPickle, read_pickle
-from edit_eval.plugins.serve.pictures import MOST_BYTES, Sent, decode_data_url, check_picture
+from edit_eval.plugins.serve.pictures import MOST_BYTES, Sent, check_picture, decode_data_url
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.text import Text
 

@@ -22,7 +22,15 @@ import msgspec
 
 from edit_eval.errors import PictureError
 from edit_eval.plugins.serve.doors import BadRequest, Door, Given
-from edit_eval.plugins.serve.opening import LONGEST_ANSWER, SECONDS, Opened, Order, receive_message, send_message, restore_bytes
+from edit_eval.plugins.serve.opening import (
+    LONGEST_ANSWER,
+    SECONDS,
+    Opened,
+    Order,
+    receive_message,
+    restore_bytes,
+    send_message,
+)
 
 T = TypeVar("T")
 MOST_OPENERS = 4

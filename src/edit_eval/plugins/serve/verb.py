@@ -10,7 +10,7 @@ import typer
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import JUDGE, RunDir, collect_arguments, answer, end_if_short, say, words
+from edit_eval.verbs.command_line import JUDGE, RunDir, answer, collect_arguments, end_if_short, say, words
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:

@@ -154,7 +154,9 @@ def has_risen(before: Iterable[float], now: Iterable[float]) -> bool:
 
 def copies_have_risen(before: Sequence[Window], now: Window) -> bool:
     """True if there are more near-copies than before; for an unchanged policy, in at most `LEVEL` of windows."""
-    return has_risen((share for window in before for share in window.copies_by_source().values()), now.copies_by_source().values())
+    return has_risen(
+        (share for window in before for share in window.copies_by_source().values()), now.copies_by_source().values()
+    )
 
 
 def judges_part(before: Sequence[Window], now: Window) -> bool:

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import asdict
 
-from edit_eval.plugins.best_of.section import edits_each, common_family
+from edit_eval.plugins.best_of.section import common_family, edits_each
 from edit_eval.plugins.best_of.worth import best_of, chances, with_critics
 from edit_eval.plugins.steps.chains import chains_of, turns_of
 from edit_eval.records import Judgement, Results, Scale, Status

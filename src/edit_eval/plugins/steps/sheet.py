@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from edit_eval.plugins.steps.changes import BestRound, BestWithoutCritique, Measured, Round, RoundsOf, StepNumbers, TurnsOf
+from edit_eval.plugins.steps.changes import (
+    BestRound,
+    BestWithoutCritique,
+    Measured,
+    Round,
+    RoundsOf,
+    StepNumbers,
+    TurnsOf,
+)
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.names import NAMES, score_line

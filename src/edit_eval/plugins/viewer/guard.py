@@ -43,7 +43,11 @@ class PageGuard(Guard):
         return _check_method(scope, headers)
 
     def tokens(self, scope: Scope, headers: Mapping[str, str]) -> Iterable[str]:
-        return [*super().tokens(scope, headers), _cookie(headers.get("cookie", "")), *_parse_query(scope).get("token", ())]
+        return [
+            *super().tokens(scope, headers),
+            _cookie(headers.get("cookie", "")),
+            *_parse_query(scope).get("token", ()),
+        ]
 
     async def forward_request(self, scope: Scope, receive: Any, send: Any) -> None:
         if where := self._redirect_address(scope):

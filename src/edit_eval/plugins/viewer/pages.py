@@ -21,11 +21,11 @@ from edit_eval.plugins.page.page import (
     Served,
     asset,
     join_scripts,
-    script_json,
     page_templates,
     policy,
-    server_page,
+    script_json,
     script_translations,
+    server_page,
     stylesheet,
 )
 from edit_eval.plugins.page.shown_pictures import PictureAddress

@@ -10,7 +10,7 @@ from edit_eval.protocols.asked import SampleQuestion, question_digest, rounds_of
 from edit_eval.records import Status
 from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.votes import tables_of, votes_of
-from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, InputPicture, Subject
+from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
 from edit_eval.text import Text
 
 
@@ -40,7 +40,10 @@ class Battles(Kind):
 
     def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
         both = zip(("edit", "other"), (matrix.edits[edit] for edit in self.edits(matrix.cells, number)), strict=True)
-        return {**matrix.context_pictures(number), **{name: InputPicture.from_edit(edit) for name, edit in both if edit.status is Status.OK}}
+        return {
+            **matrix.context_pictures(number),
+            **{name: InputPicture.from_edit(edit) for name, edit in both if edit.status is Status.OK},
+        }
 
     def key_parts(
         self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]

@@ -9,7 +9,7 @@ from edit_eval.records import CONTROL, Status
 from edit_eval.scheduling.batches import pick_across_categories
 from edit_eval.statistics.controls import ControlTest, is_final, scores_by_model
 from edit_eval.statistics.series import Series
-from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, InputPicture, Subject
+from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
 from edit_eval.text import Text, pluralize
 
 

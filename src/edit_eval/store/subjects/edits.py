@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from edit_eval.experiment import Experiment
 from edit_eval.records import Judgement, Status
-from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, InputPicture, Subject
+from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
 
 
 class Edits(Kind):
@@ -21,7 +21,11 @@ class Edits(Kind):
         return (number,)
 
     def visible_edits(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
-        before = matrix.origins.last(number) if matrix.experiment.uses_previous_pictures else matrix.origins.predecessor(number)
+        before = (
+            matrix.origins.last(number)
+            if matrix.experiment.uses_previous_pictures
+            else matrix.origins.predecessor(number)
+        )
         return (number,) if before is None else (before, number)
 
     def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:

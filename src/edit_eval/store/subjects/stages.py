@@ -37,7 +37,9 @@ class Stages:
         before = self.closed
         for (name, line), numbers in self._lines.items():
             kind, stage = kinds()[name], 1
-            while stage < self.most[name] and kind.calls_for_more(self._matrix, self._select_by_stage(numbers, stage), stage):
+            while stage < self.most[name] and kind.calls_for_more(
+                self._matrix, self._select_by_stage(numbers, stage), stage
+            ):
                 stage += 1
                 self._open((name, line), max(stage, self._reached[name, line]))  # what is closed has no judgement
             self._open((name, line), stage)

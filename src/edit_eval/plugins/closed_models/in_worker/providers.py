@@ -173,7 +173,9 @@ def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | No
     read, total = find_number(said, "promptTokenCount"), find_number(said, "totalTokenCount")
     details = find_value(said, "candidatesTokensDetails")
     kinds = details if isinstance(details, list) else []
-    shown = math.fsum(find_number(kind, "tokenCount") or 0.0 for kind in kinds if find_text(kind, "modality") == "IMAGE")
+    shown = math.fsum(
+        find_number(kind, "tokenCount") or 0.0 for kind in kinds if find_text(kind, "modality") == "IMAGE"
+    )
     return None if read is None or total is None else (read, 0.0, max(0.0, total - read - shown), shown)
 
 
@@ -213,7 +215,9 @@ def _openrouter_body(asked: Asked) -> JsonObject:
 def _openrouter_ending(document: Document) -> AnswerEnding:
     choice = find_value(document, "choices", 0)
     native = find_text(choice, "native_finish_reason")
-    return read_ending(find_text(choice, "finish_reason"), native, error=find_value(choice, "error"), may_be_silent=True)
+    return read_ending(
+        find_text(choice, "finish_reason"), native, error=find_value(choice, "error"), may_be_silent=True
+    )
 
 
 def _fal_body(asked: Asked) -> JsonObject:
@@ -397,7 +401,9 @@ PROVIDERS: Mapping[str, Provider] = {
         body=_fal_body,
         seed=True,
         shape=_NAMED,
-        pictures_in=lambda document: find_texts(document, ("images",), "url") or find_texts([document], (), "image", "url"),
+        pictures_in=lambda document: (
+            find_texts(document, ("images",), "url") or find_texts([document], (), "image", "url")
+        ),
         ending=_fal_ending,
         hosts=("fal.media", "*.fal.media"),
         source="fal.ai: nano-banana-2/edit and flux-2-pro/edit, errors; fal-client 1.0.3",

@@ -15,18 +15,18 @@ from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import (
     SHORTEST_SIDE,
     Lora,
     apply,
-    make_modular_pipeline,
     call_on_canvas,
     caller,
     check_load,
+    check_lora_support,
     class_of_part,
     inputs_of,
     keywords_for,
-    check_lora_support,
     load_part,
     load_rest,
     loops_of,
     lora_revision,
+    make_modular_pipeline,
     native_attention,
     offload_weights,
     part_locations,
@@ -36,12 +36,12 @@ from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import (
 )
 from edit_eval.plugins.diffusers.in_worker.preset_lookup import (
     card_of,
+    format_setting,
     index_file,
     index_of,
     revision_of,
     row_of,
     settings_of,
-    format_setting,
 )
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE
 from edit_eval.plugins.diffusers.in_worker.presets import PROMPTS, Pipeline, Settings, settle, size_for
@@ -52,12 +52,12 @@ from edit_eval.pretrained.loading import (
     WITHOUT_CUDNN,
     check_call,
     check_value,
+    disable_cudnn,
     library_versions,
     load_errors,
     load_in_parallel,
     prepare_devices,
     read_ahead,
-    disable_cudnn,
 )
 from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
 

@@ -18,7 +18,14 @@ from edit_eval.errors import LoadError, PictureError
 from edit_eval.plugins.diffusers.in_worker.presets import Pipeline, Settings
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.folders import Keywords, Location
-from edit_eval.pretrained.loading import check_complete, check_value, device_map, dtype_named, library_versions, runs_on_cpu
+from edit_eval.pretrained.loading import (
+    check_complete,
+    check_value,
+    device_map,
+    dtype_named,
+    library_versions,
+    runs_on_cpu,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image

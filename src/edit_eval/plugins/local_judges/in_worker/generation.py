@@ -292,7 +292,9 @@ class Grammars:
                         continue
                     if begin is None:
                         if length < len(opening) and last == list(opening[:length]):
-                            allowed = unpack_bitmask(matcher, scores.shape[1]) if length == 0 else nothing(scores.shape[1])
+                            allowed = (
+                                unpack_bitmask(matcher, scores.shape[1]) if length == 0 else nothing(scores.shape[1])
+                            )
                             allowed[opening[length]] = True
                             forbid(scores, row, allowed)
                         continue

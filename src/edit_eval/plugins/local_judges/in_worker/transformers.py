@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.answers import score_line, default_token_limit
+from edit_eval.judges.answers import default_token_limit, score_line
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest, seed_of
 from edit_eval.plugins.local_judges.in_worker.generation import (
     GRAMMAR_LIBRARY,
@@ -33,11 +33,17 @@ from edit_eval.plugins.local_judges.in_worker.generation import (
     force_beginnings,
     grammar_library_version,
     label_probabilities,
+    report_tokens,
     stop_at_score,
     thinking_switch_of,
-    report_tokens,
 )
-from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES, Family, card_of, family_of_type, find_published_row
+from edit_eval.plugins.local_judges.in_worker.judge_table import (
+    FAMILIES,
+    Family,
+    card_of,
+    family_of_type,
+    find_published_row,
+)
 from edit_eval.plugins.local_judges.in_worker.processing import (
     judge_processor,
     keep_levels,
@@ -56,13 +62,13 @@ from edit_eval.pretrained.loading import (
     check_complete,
     check_value,
     device_map,
+    disable_cudnn,
     dtype_named,
     library_versions,
     load_errors,
-    runs_on_cpu,
     prepare_devices,
     read_ahead,
-    disable_cudnn,
+    runs_on_cpu,
 )
 from edit_eval.pretrained.processors import image_backend
 from edit_eval.records import OnStep, Reply, Status

@@ -39,8 +39,8 @@ from edit_eval.pretrained.loading import (
     dtype_named,
     library_versions,
     load_errors,
-    runs_on_cpu,
     prepare_devices,
+    runs_on_cpu,
 )
 from edit_eval.pretrained.processors import IMAGE_BACKEND
 from edit_eval.records import Reply

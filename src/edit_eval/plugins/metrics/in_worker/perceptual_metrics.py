@@ -29,7 +29,7 @@ from edit_eval.errors import LoadError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.plugins.metrics.in_worker.picture_metrics import target_of
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.loading import check_complete, library_versions, load_errors, runs_on_cpu, prepare_devices
+from edit_eval.pretrained.loading import check_complete, library_versions, load_errors, prepare_devices, runs_on_cpu
 from edit_eval.records import Reply
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import ExistingEdits, edits_of_rows
-from edit_eval.files.matching import normalise_name, match, whole
+from edit_eval.files.matching import match, normalise_name, whole
 from edit_eval.plugins.people.in_worker.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.text import Text
 

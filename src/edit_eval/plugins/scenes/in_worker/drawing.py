@@ -10,7 +10,16 @@ from functools import lru_cache
 from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFilter
 
 from edit_eval.plugins.scenes.in_worker import things
-from edit_eval.plugins.scenes.in_worker.backdrop import draw_precipitation, far_land, ground, halo, puddles, sky, draw_haze, haze_share
+from edit_eval.plugins.scenes.in_worker.backdrop import (
+    draw_haze,
+    draw_precipitation,
+    far_land,
+    ground,
+    halo,
+    haze_share,
+    puddles,
+    sky,
+)
 from edit_eval.plugins.scenes.in_worker.pen import EYE, Camera, Light, Pen, Sprite, light_of, mix, scale_mask, times
 from edit_eval.plugins.scenes.in_worker.scene import Scene, Thing
 

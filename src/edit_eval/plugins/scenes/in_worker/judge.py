@@ -29,7 +29,7 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.plugins.scenes.in_worker.drawing import Drawing, draw
 from edit_eval.plugins.scenes.in_worker.edits import Edit, apply, twins
 from edit_eval.plugins.scenes.in_worker.language import language_of, read
-from edit_eval.plugins.scenes.in_worker.pen import horizon_mask, binary, minus, union
+from edit_eval.plugins.scenes.in_worker.pen import binary, horizon_mask, minus, union
 from edit_eval.plugins.scenes.in_worker.scene import Scene, scene_of
 from edit_eval.records import Reply
 from edit_eval.text import Text
@@ -59,7 +59,7 @@ CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
         Criterion("Perspective and scale", lambda c: c.outline, "place and size of what is edited are"),
         Criterion("Light and shadow", lambda c: c.shadow, "the shadow on the ground is"),
         Criterion("Material and surface", lambda c: c.material, "colour and surface of what is edited are"),
-        Criterion("Anatomy and structure", lambda c: c.kept, "the rest of the scene is"),
+        Criterion("Anatomy and structure", lambda c: c.preservation, "the rest of the scene is"),
     ),
     "environmental": (
         Criterion("Light and time of day", lambda c: c.tone, "the light of the whole picture is"),
@@ -73,21 +73,21 @@ CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
         Criterion("Cultural accuracy", lambda c: c.material, "form and colour of what was asked for are"),
         Criterion("Safety", lambda c: c.footing, "where it stands and what it rests on are"),
         Criterion("Norms of interaction", lambda c: c.subject_done, "the behaviour or custom that was asked for is"),
-        Criterion("Inclusivity", lambda c: c.kept, "everybody and everything else are"),
+        Criterion("Inclusivity", lambda c: c.preservation, "everybody and everything else are"),
     ),
     "causal": (
         Criterion("Action and reaction", lambda c: (c.subject_done + c.weakest) / 2, "what is acted upon is"),
-        Criterion("Temporal sequence", lambda c: c.vacated, "the passing of the earlier state is"),
+        Criterion("Temporal sequence", lambda c: c.removal, "the passing of the earlier state is"),
         Criterion("Conditions", lambda c: c.effects, "what has to follow elsewhere is"),
         Criterion("Environmental impact", lambda c: c.around, "the trace on ground, light and shadow is"),
-        Criterion("Plausibility", lambda c: c.kept, "all that has no reason to change is"),
+        Criterion("Plausibility", lambda c: c.preservation, "all that has no reason to change is"),
     ),
     "referential": (
         Criterion("Right entity", lambda c: c.subject_done, "the thing that is meant is"),
         Criterion("Spatial terms", lambda c: c.aim * c.subject_done**0.5, "the place of the change is"),
         Criterion("Attributes", lambda c: c.attribute, "the change itself is"),
         Criterion("Disambiguation", lambda c: c.twins_kept, "the choice among alike things is"),
-        Criterion("Preservation of the rest", lambda c: c.kept, "the rest of the scene is"),
+        Criterion("Preservation of the rest", lambda c: c.preservation, "the rest of the scene is"),
     ),
 }
 

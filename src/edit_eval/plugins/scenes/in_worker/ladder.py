@@ -208,7 +208,9 @@ class Ladder:
         foreign = self._plan(category, number + 1)
         chance = random.Random(f"rungs {self._parameters.seed} {name}")
         found = climb(planned.scene, planned.edit, apply(foreign.scene, foreign.edit), chance)
-        return _SampleMaker(self, category, number, name, found, ensure_scene_file(self.directory / f"{name}.png", found.scene))
+        return _SampleMaker(
+            self, category, number, name, found, ensure_scene_file(self.directory / f"{name}.png", found.scene)
+        )
 
     def keep(self, data: bytes, name: str) -> Picture:
         """A file of the cache with these bytes."""

@@ -108,14 +108,18 @@ def draw_recipe(recipe: Recipe) -> Image.Image:
     """The picture (RGB)."""
     if recipe.blank:
         return Image.new("RGB", (recipe.scene.width, recipe.scene.height), GREY)
-    image = _draw_unfinished(recipe.scene, recipe.shadows_of, frozenset(recipe.hidden), frozenset(recipe.unmoved)).copy()
+    image = _draw_unfinished(
+        recipe.scene, recipe.shadows_of, frozenset(recipe.hidden), frozenset(recipe.unmoved)
+    ).copy()
     if recipe.over is not None:
         image = Image.blend(image, draw(recipe.over).image, recipe.share)
     return _apply_finish(image, recipe)
 
 
 @lru_cache(maxsize=8)
-def _draw_unfinished(scene: Scene, shadows_of: Scene | None, hidden: frozenset[str], unmoved: frozenset[str]) -> Image.Image:
+def _draw_unfinished(
+    scene: Scene, shadows_of: Scene | None, hidden: frozenset[str], unmoved: frozenset[str]
+) -> Image.Image:
     """Kept, for four in five recipes of a ladder show what another one shows."""
     return draw(scene, shadows_of, hidden, unmoved).image
 
