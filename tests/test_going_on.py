@@ -241,7 +241,7 @@ def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch:
     assert named == f"  cd {here} && {command}"
     before = edits_of(folder)
     assert 0 < before < 9
-    monkeypatch.setattr(evaluation, "draw_apart", lambda run: None)
+    monkeypatch.setattr(evaluation, "render_report", lambda run: None)
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()

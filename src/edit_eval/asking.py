@@ -79,7 +79,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         refuse_nothing(seen)
     ids = [sample.id for sample in samples]
     asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
-    there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "finished", asked)
+    there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "match_edits", asked)
     for name, edits in there.items():
         if edits.lacking and not edits.files:
             why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
@@ -88,7 +88,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
     columns, _ = columns_of(models, configuration.columns.values())
     called = [column.name for column in columns]
-    unasked = ask_classes(configuration.judges.values(), "judge", folder, "unasked", ids, called)
+    unasked = ask_classes(configuration.judges.values(), "judge", folder, "describe_unused_replies", ids, called)
     families = find_shared_families(configuration.judges.values(), configuration.edit_models.values())
     if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
         raise ConfigurationError(

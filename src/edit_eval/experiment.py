@@ -239,7 +239,7 @@ class Experiment:
         for judge, questions in zip(self.judges, asked, strict=True):
             self.questions_by_judge[judge.name].append(questions)
         cast("list[Sample]", self.samples).append(sample)
-        vars(self)["shows_earlier"] = self.uses_previous_pictures or _show_previous_pictures(asked)
+        vars(self)["uses_previous_pictures"] = self.uses_previous_pictures or _show_previous_pictures(asked)
 
     @cached_property
     def _light(self) -> Light:

@@ -122,7 +122,7 @@ def open_picture(
 ) -> Image.Image:
     """Opens a picture's file: RGB, EXIF rotation applied, wholly decoded. `info` holds the file's text entries only.
 
-    With `keep_file` its file is kept with it if that is as good as one of ours (`kept_file`).
+    With `keep_file` its file is kept with it if that is as good as one of ours (`get_kept_file`).
 
     Raises `PictureError` for a file that is no picture, truncated, damaged, or of more than `max_pixels` (as its
     header says, before anything is decoded), and `UnreadableError` for a file that cannot be read, or whose SHA-256

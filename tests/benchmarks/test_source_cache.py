@@ -123,7 +123,7 @@ class TestTheCache:
             calls.append(1)
             return decode_picture(*args, **options)
 
-        monkeypatch.setattr(source_cache, "checked_picture", counted)
+        monkeypatch.setattr(source_cache, "decode_picture", counted)
         return calls
 
     @pytest.fixture

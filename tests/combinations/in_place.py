@@ -133,7 +133,7 @@ class InPlace:
 
 
 def _charged(model: Any) -> Message:
-    charged = getattr(model, "charged", dict)()
+    charged = getattr(model, "collect_costs", dict)()
     return {"charged": charged} if charged else {}
 
 
@@ -189,8 +189,8 @@ def without_processes(
 
     with (
         mock.patch.object(evaluation, "driver_of", return_value=driver or InPlace(disturb)),
-        mock.patch.object(drawing_apart, "_can_be_copied", return_value=True),
-        mock.patch.object(drawing_apart, "_in_a_copy", draw),
+        mock.patch.object(drawing_apart, "_can_fork", return_value=True),
+        mock.patch.object(drawing_apart, "_run_fork", draw),
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
         mock.patch.object(client, "FIRST_PAUSE", 0.001),
     ):

@@ -294,7 +294,7 @@ PLANTED = {
     "pictures that are not there": (words, "_not_in_order", _other_counts),
     "a lead is a win": (concluded, "_kind", _all_beaten),
     "nothing can be unseen": (concluded, "_rests_on_few", lambda original: lambda contest: False),
-    "a win more": (words, "_by_signs", _by_one_win_more),
+    "a win more": (words, "_add_sign_test", _by_one_win_more),
 }
 
 

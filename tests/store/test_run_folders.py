@@ -241,7 +241,7 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
                 file.write("torn\n")
         return begin(place, *shard)
 
-    monkeypatch.setattr(run_folders, "recall_run", counted)
+    monkeypatch.setattr(run_folders, "load_run_journals", counted)
     monkeypatch.setattr(Place, "begin", begun)
     again = evaluate(source, report=False, retry=["edit_failed"])
     assert [folder.resolve() for folder in read] == [first.path.resolve()] * reads

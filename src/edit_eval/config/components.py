@@ -240,7 +240,7 @@ def get_named_code() -> tuple[list[tuple[str, str]], list[str]]:
 
 
 def set_named_code(named: Sequence[tuple[str, str]], folders: Sequence[str]) -> None:
-    """Takes what `code_named` of another process of ours returned."""
+    """Takes what `get_named_code` of another process of ours returned."""
     _NAMED.update((path, folder) for path, folder in named)
     _CODE.update(dict.fromkeys(map(Path, folders)))
 

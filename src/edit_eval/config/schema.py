@@ -277,7 +277,7 @@ class ProtocolSection(ClassSection):
     @classmethod
     def from_recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
         """Reads one that a run has recorded: a registered class is where it is today. Raises `ValueError`, and
-        `ConfigurationError` as `without_gone`."""
+        `ConfigurationError` as `drop_removed_parameters`."""
         section = cls.model_validate(plain)
         return section.model_copy(
             update={

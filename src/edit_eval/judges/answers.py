@@ -17,7 +17,7 @@ The same score given twice is one score; two different ones are none. Everything
 
 With the form `score` an answer whose first line is a score of three decimals, bare or labelled, ends with that line
 (`score_line`): a local judge stops there, and what others write after it is ignored. So an answer that was cut off
-later is complete (`whole_before_the_cut`). No other answer that was cut off is read, however it looks: `Score: 1` may
+later is complete (`find_uncut_score`). No other answer that was cut off is read, however it looks: `Score: 1` may
 have been about to become `Score: 10.000`.
 
 An answer that says that the picture cannot be seen is refused, even if it contains a number (`unseen`).

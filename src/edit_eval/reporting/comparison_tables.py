@@ -292,7 +292,7 @@ _BY_CATEGORY: Sequence[Column[Compared]] = (
     Column(
         Text("p adj."),
         lambda row: p_value(row.estimate.p_adjusted) if hasattr(row.estimate, "p_adjusted") else "",
-        look=lambda row: "strong" if getattr(row.estimate, "shown", False) else "",
+        look=lambda row: "strong" if getattr(row.estimate, "is_significant", False) else "",
     ),
 )
 

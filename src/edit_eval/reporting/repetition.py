@@ -15,7 +15,7 @@ class Repetition(NamedTuple):
     """What is needed to repeat a run; anything may be missing in records of another version."""
 
     command: str
-    """As in `recorded_command`, like `folder`."""
+    """As in `last_command`, like `folder`."""
     folder: str
     versions: dict[str, str]
     """Of Python and its libraries."""

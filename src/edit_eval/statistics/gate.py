@@ -1,5 +1,5 @@
 """Decides whether another column may replace the first: `compare --fail-if-worse` and `gate`, for every column but the
-first. Whatever else must hold of two columns is a reason beside those of the scores (`_of_conditions`).
+first. Whatever else must hold of two columns is a reason beside those of the scores (`_condition_reasons`).
 
 Only the pairs with the first are tested, so power falls little with their number. A column that cannot be tested does
 not pass, and missing scores never help: a column passes only if it would for every score that could be missing, on all

@@ -209,7 +209,7 @@ class Estimate:
         return [max(lowest, low), min(highest, high)]
 
     def p_value(self, at: float = 0.0) -> float | None:
-        """Returns the two-sided p of "the true mean is `at`": `hull_p_value`, or of 0 where `by_signs` the exact one.
+        """Returns the two-sided p of "the true mean is `at`": `hull_p_value`, or of 0 where `is_decided_by_signs` the exact one.
 
         None if there is neither.
         """

@@ -237,7 +237,7 @@ def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: in
 def reply_key(judge: Identity, asked: str, edit: str, seed: int, told: Mapping[str, object] | None = None) -> str:
     """Returns the key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
 
-    `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty if the judge is not
+    `asked` is the `protocols.asked.question_digest`, `edit` the digest of the edit's pixels (empty if the judge is not
     shown it), `seed` as in `REPEAT_STRIDE`. For a battle, `edit` is empty and the pixels of both edits are in `asked`,
     in the order shown: which of the two a configuration names first is in no key. `told` is what the judge's class
     reads besides (`AskedJudge.reads`)."""

@@ -129,7 +129,7 @@ class JudgementTable:
 
 
 class LiveTable(JudgementTable):
-    """The table of a run that is being written: `read_on` takes in what is new."""
+    """The table of a run that is being written: `read_updates` takes in what is new."""
 
     def __init__(self, directory: RunDirectory, experiment: Experiment) -> None:
         super().__init__(Matrix(experiment))

@@ -450,7 +450,7 @@ class Worker:
 
     def _take_charges(self) -> Message:
         """Returns what the model has been charged for since this thread last asked, if it counts that."""
-        charged: Message = getattr(self._model, "charged", dict)()
+        charged: Message = getattr(self._model, "collect_costs", dict)()
         return {"charged": charged} if charged else {}
 
     def _make_step_reporter(self, number: int) -> OnStep:

@@ -182,7 +182,7 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
 ) -> None:
     (tmp_path / "c.json").write_text(json.dumps(asked(tmp_path)))
     before = anchored.summary.results
-    monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
+    monkeypatch.setattr(Run, "write_report", lambda run: None)  # drawn elsewhere
     command = ["run", tmp_path / "c.json", "--run-dir", anchored.path, "--passports", tmp_path, "--anchors"]
     assert ends(monkeypatch, *command) == 0
     assert "6 of 6 anchor edits, judged again on" in " ".join(capsys.readouterr().out.split())
@@ -204,7 +204,7 @@ def test_a_drift_is_said_and_compare_ends_with_3(
     for run in (old, anchored):
         rescored(run, 5.6)  # three times its noise of 0.2
     asking = load_configuration(asked(tmp_path))
-    monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
+    monkeypatch.setattr(Run, "write_report", lambda run: None)  # drawn elsewhere
     judge_anchors(asking, Run(anchored.path))
     judge_anchors(asking, Run(anchored.path))
     run = Run(anchored.path)
@@ -251,7 +251,7 @@ def test_a_passport_without_repeated_answers_accuses_nobody(
     old = Run(Path(shutil.copytree(anchored.path, tmp_path / "old")))
     for run in (old, anchored):
         rescored(run, 9.0, repeated=())
-    monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
+    monkeypatch.setattr(Run, "write_report", lambda run: None)  # drawn elsewhere
     judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
     run = Run(anchored.path)
     anchors = run.summary.judges["testing"].details.anchors

@@ -148,8 +148,8 @@ def test_a_copy_of_the_process_fails_in_the_same_words(tmp_path: Path) -> None:
     code = """
 import pathlib, sys, edit_eval.run
 from edit_eval.reporting import drawing_apart as apart
-assert apart._can_be_copied()
-for way in (apart._in_a_copy, apart._in_another_interpreter):
+assert apart._can_fork()
+for way in (apart._run_fork, apart._run_interpreter):
     code, told = way(pathlib.Path(sys.argv[1]))
     print(code, told.splitlines()[-1])
 """

@@ -204,7 +204,7 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
 
 
 QUANTISED = """import json, os, sys
-from edit_eval.plugins.preparation.weights import find_weights, quantised_bytes
+from edit_eval.plugins.preparation.weights import find_weights, compute_quantised_size
 from edit_eval.plugins.rehearse.in_worker.rehearsed import networks_of, weight_bytes
 from edit_eval.workers.model_class import find_class, make_parameters
 from diffusers.quantizers.bitsandbytes import bnb_quantizer
@@ -216,7 +216,7 @@ model.load(["cpu"])
 weights = find_weights(folder, None, "bfloat16", os.environ)
 networks = model._pipeline.components if "transformer" in weights.parts else {"model": networks_of(model)[0]}
 print(json.dumps({
-    part: [size, quantised_bytes(load, part, weights, "bfloat16"), sum(weight_bytes([networks[part]]).values())]
+    part: [size, compute_quantised_size(load, part, weights, "bfloat16"), sum(weight_bytes([networks[part]]).values())]
     for part, size in weights.parts.items()
 }))
 """

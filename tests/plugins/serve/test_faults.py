@@ -273,7 +273,7 @@ def test_who_takes_nothing_of_an_answer_is_given_up(serve: Serve, monkeypatch: p
         give_up(connection)
 
     monkeypatch.setattr("edit_eval.plugins.web.connections.TAKEN_WITHIN", 0.2)
-    monkeypatch.setattr(IdleTimeout, "give_up", noted)
+    monkeypatch.setattr(IdleTimeout, "abort_connection", noted)
     served = serve()
     blank = {"source": "", "instruction": " ", "edit": "", "id": "\u4e2d" * 200}
     # Its answer exceeds the system's buffers.

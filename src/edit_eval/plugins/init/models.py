@@ -96,7 +96,7 @@ def _find_closed_model(written: str) -> ModelDraft | None:
     for component in components.list_components("edit_model"):
         if written.count("/") and component.origin == "built in":
             model_class = components.import_class("edit_model", component.class_path)
-            model = getattr(model_class, "by_name", lambda name: None)(written)
+            model = getattr(model_class, "find_model", lambda name: None)(written)
             if model is not None:
                 section = {"type": component.name, "params": {**model["params"], **HERE}}
                 return ModelDraft(plain_name(written), section, model["words"])

@@ -192,7 +192,8 @@ def _passports(runs: Sequence[ComparableRun], names: Sequence[str], judges: Sequ
     """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
     passports: dict[str, ExaminedJudge] = {}
     for judge in judges:
-        known = [(name, run.judge_examinations[judge]) for name, run in zip(names, runs, strict=True) if judge in run.examined]
+        examined = [(name, run.judge_examinations) for name, run in zip(names, runs, strict=True)]
+        known = [(name, examinations[judge]) for name, examinations in examined if judge in examinations]
         of = {name: examination.document for name, examination in known}
         if len({passport.line for passport in of.values()}) == 1:
             passports[judge] = next(iter(of.values()))

@@ -199,7 +199,7 @@ class _Counted(NamedTuple):
 
 
 def _count_tensors(file: Path, dtype: str) -> _Counted:
-    """Returns what a file holds; raises as `loaded_bytes`."""
+    """Returns what a file holds; raises as `measure_loaded_size`."""
     size = file.stat().st_size
     with file.open("rb") as opened:
         start = opened.read(8)

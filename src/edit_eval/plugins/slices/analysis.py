@@ -18,7 +18,7 @@ from edit_eval.reporting.table import Sheet
 from edit_eval.statistics.columns import ScoreColumn, columns_of
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.series import gain, mean
-from edit_eval.statistics.summary import context_of_run as known_of
+from edit_eval.statistics.summary import context_of_run
 from edit_eval.text import Text
 
 
@@ -140,7 +140,7 @@ class SlicesAnalysis(Analysis[Slices]):
 
 def _default_judge(results: Results) -> str:
     """Returns the first judge that has given a score and is not known to be blind to controls; else the first."""
-    sees = known_of(results).sees
+    sees = context_of_run(results).sees
     scored = {judgement.judge for judgement in results.judgements if judgement.scores}
     return next(
         (judge for judge in results.judges if judge in scored and sees.get(judge) != "not_last"), results.judges[0]
