@@ -24,8 +24,8 @@ from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, chain_spectators
 from edit_eval.reporting.displays import watch_run
-from edit_eval.reporting.drawing_apart import page_of, render_report, report_files
 from edit_eval.reporting.live import count_finished
+from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory

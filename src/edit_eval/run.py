@@ -22,8 +22,8 @@ from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import FAILED, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, compute_analysis, summary_of
 from edit_eval.reporting.displays import page_display
-from edit_eval.reporting.drawing_apart import page_of, render_report, report_files
 from edit_eval.reporting.language import current_language, translate
+from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.aggregates import RequiredCoverage

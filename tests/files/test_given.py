@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import edit_eval
-from edit_eval.files.given import (
+from edit_eval.files.user_files import (
     DEEPEST,
     UnfitFile,
     number,
@@ -120,7 +120,7 @@ OURS = {
     "plugins/preparation/probing.py": "what a program of ours prints",
     "execution/machine/environments.py": "what pip prints",
     "judges/answers.py": "a reply: a score has a line of its own, however that line ends",
-    "judges/unseen.py": "a reply",
+    "judges/unseen_pictures.py": "a reply",
     "plugins/published/imgedit.py": "a reply",
     "plugins/rehearse/stand_ins.py": "what a program prints",
     "plugins/rehearse/start.py": "a file of ours",

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.config.yaml_text import parse_ours
-from edit_eval.judges import answers, unseen
+from edit_eval.judges import answers, unseen_pictures
 from edit_eval.judges.answers import (
     FORMS,
     LONGEST_ANSWER,
@@ -399,12 +399,12 @@ def test_no_wrong_number_in_a_million_generated_answers():
     assert read > 300_000
 
 
-OURS = ("edit_eval.records", "edit_eval.judges.unseen")
+OURS = ("edit_eval.records", "edit_eval.judges.unseen_pictures")
 
 
 def test_runs_beside_a_model():
     """Standard library only, and Python 3.10: this file is sent into foreign environments."""
-    sources = [Path(module.__file__).read_text(encoding="utf-8") for module in (answers, unseen)]
+    sources = [Path(module.__file__).read_text(encoding="utf-8") for module in (answers, unseen_pictures)]
     names = [
         name
         for source in sources

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edit_eval.plugins.agreement.beside_votes import compare_with_votes
+from edit_eval.plugins.agreement.vote_agreement import compare_with_votes
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
 from edit_eval.statistics.battles import (
     BattleOutcome,

@@ -15,7 +15,7 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, folder_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import MISSING, BadCsv, csv_rows
-from edit_eval.files.given import read_text, split_lines
+from edit_eval.files.user_files import read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 

@@ -87,11 +87,19 @@ KINDS: dict[Kind, ComponentKind] = {
         Text("an analysis"), "analyses", "edit-eval NAME RUN", "reporting.analyses:Analysis", ("compute", "sheet")
     ),
     "section": ComponentKind(
-        Text("a section of reports"), "sections", "edit-eval report", "reporting.analyses:ReportSection", ("select_parameters",)
+        Text("a section of reports"),
+        "sections",
+        "edit-eval report",
+        "reporting.analyses:ReportSection",
+        ("select_parameters",),
     ),
     "verb": ComponentKind(Text("a command"), "commands", "edit-eval NAME", "verbs.contract:Verb", ("call",)),
     "option": ComponentKind(
-        Text("an option"), "options", "edit-eval COMMAND --...", "verbs.contract:VerbOption", ("answer_instead", "reasons")
+        Text("an option"),
+        "options",
+        "edit-eval COMMAND --...",
+        "verbs.contract:VerbOption",
+        ("answer_instead", "reasons"),
     ),
     "driver": ComponentKind(
         Text("a driver"),
@@ -111,7 +119,11 @@ KINDS: dict[Kind, ComponentKind] = {
         ("picture",),
     ),
     "examiner": ComponentKind(
-        Text("an examiner"), "examiners", "edit-eval run", "store.examined:Examiner", ("take", "load_examinations", "read", "words")
+        Text("an examiner"),
+        "examiners",
+        "edit-eval run",
+        "store.examined:Examiner",
+        ("take", "load_examinations", "read", "words"),
     ),
     "columns": ComponentKind(
         Text("a key that adds columns"), "columns", "NAME: ...", "config.schema:ColumnsSection", ("columns",)

@@ -14,7 +14,7 @@ from typing import ClassVar
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import ExistingEdits, lacking_edits
+from edit_eval.edit_models.existing_edits import ExistingEdits, lacking_edits
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.matching import Names, match, names_of_path, normalise_name
 from edit_eval.text import Text

@@ -12,7 +12,7 @@ from edit_eval.benchmarks.row_benchmark import Draft, Row
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
 from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import ExistingEdits, edits_of_rows
+from edit_eval.edit_models.existing_edits import ExistingEdits, edits_of_rows
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.files.matching import Matching, match, names_of_path, normalise_name, whole
 from edit_eval.records import Sample

@@ -20,10 +20,10 @@ from edit_eval.execution.checks import CheckContext, card_of, choose, refuse, sa
 from edit_eval.execution.contract import Driver, Gpu, Price, Specifications, WorkerSpecification
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
 from edit_eval.execution.engine.interruption import ENDED, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
-from edit_eval.execution.engine.purse import CostBudget
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import count_remaining_work, fill_work
 from edit_eval.execution.layout import Layout, environment_record, lay_out, machines_record, specify_joined_gpus

@@ -47,7 +47,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from edit_eval.judges.unseen import says_picture_unseen
+from edit_eval.judges.unseen_pictures import says_picture_unseen
 from edit_eval.records import Reading, Status
 
 FORMS = ("score", "reason_then_score")

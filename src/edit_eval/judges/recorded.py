@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
 from edit_eval.files.delimited import read_named_rows
-from edit_eval.files.given import UnfitFile, number, read_bytes, split_lines
 from edit_eval.files.matching import match, near, normalise_name, whole
+from edit_eval.files.user_files import UnfitFile, number, read_bytes, split_lines
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text

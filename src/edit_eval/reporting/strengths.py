@@ -80,7 +80,8 @@ def ends(interval: Sequence[float | None] | None) -> str:
     if interval is None:
         return formats.NOTHING
     low, high = interval
-    return f"[{f'-{_INFINITE}' if low is None else format_signed(low)}, {_INFINITE if high is None else format_signed(high)}]"
+    ends = f"-{_INFINITE}" if low is None else format_signed(low), _INFINITE if high is None else format_signed(high)
+    return f"[{', '.join(ends)}]"
 
 
 def wins_table(battles: ScoreBattles, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:

@@ -30,8 +30,8 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import UnfitFile, read_bytes
 from edit_eval.files.hub import local_path
+from edit_eval.files.user_files import UnfitFile, read_bytes
 from edit_eval.json_values import Unchecked
 from edit_eval.records import LANGUAGES
 from edit_eval.text import Text

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import BadCsv, csv_rows, read_named_rows
-from edit_eval.files.given import number, open_text, whole_number
 from edit_eval.files.matching import match, normalise_name, whole
 from edit_eval.files.user_cache import cache_folder
+from edit_eval.files.user_files import number, open_text, whole_number
 from edit_eval.statistics.votes import CHOICES, Rating, Vote, ratings_of
 from edit_eval.text import Text
 

@@ -140,9 +140,7 @@ def context_of_runs(runs: Sequence[ComparableRun], *, battles: bool = False) -> 
             replace(
                 of_run,
                 sees={labels[judge]: sees for judge, sees in of_run.sees.items() if judge in labels},
-                examined={
-                    labels[judge]: ended for judge, ended in of_run.examined.items() if judge in labels
-                },
+                examined={labels[judge]: ended for judge, ended in of_run.examined.items() if judge in labels},
                 same_pictures=(),
             )
         )

@@ -9,8 +9,8 @@ import pytest
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Price, WorkerSpecification
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.engine.engine import Engine
-from edit_eval.execution.engine.purse import CostBudget
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Task, Work

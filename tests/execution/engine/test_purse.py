@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.contract import Price
-from edit_eval.execution.engine.purse import CostBudget
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.records import Spent
 from edit_eval.scheduling.tasks import Task
 from edit_eval.store.journal import Damage

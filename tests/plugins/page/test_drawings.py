@@ -15,7 +15,7 @@ from edit_eval.errors import NotDrawn
 from edit_eval.plugins.page.time_charts import timeline, utilisation
 from edit_eval.records import Activity, Results, Scale
 from edit_eval.reporting.chart_parts import Axis, axis_of, axis_step
-from edit_eval.reporting.drawing_apart import render_report
+from edit_eval.reporting.render_subprocess import render_report
 from edit_eval.statistics.timing import RunTiming
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report
@@ -147,7 +147,7 @@ def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_pa
 def test_a_copy_of_the_process_fails_in_the_same_words(tmp_path: Path) -> None:
     code = """
 import pathlib, sys, edit_eval.run
-from edit_eval.reporting import drawing_apart as apart
+from edit_eval.reporting import render_subprocess as apart
 assert apart._can_fork()
 for way in (apart._run_fork, apart._run_interpreter):
     code, told = way(pathlib.Path(sys.argv[1]))
@@ -161,7 +161,7 @@ for way in (apart._run_fork, apart._run_interpreter):
 
 def test_whoever_has_a_report_drawn_imports_nothing_that_draws() -> None:
     """A run would take a second longer, before a process that imports it again."""
-    code = "import sys, edit_eval.evaluation, edit_eval.reporting.drawing_apart; print(*sys.modules)"
+    code = "import sys, edit_eval.evaluation, edit_eval.reporting.render_subprocess; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "edit_eval.reporting.drawing_apart" in loaded
+    assert "edit_eval.reporting.render_subprocess" in loaded
     assert not {"altair", "vl_convert", "edit_eval.plugins.page.page"} & {*loaded}

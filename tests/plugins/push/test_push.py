@@ -15,7 +15,7 @@ from command_lines import Command, caller
 from documents import plain as plain_of
 from edit_eval import ConfigurationError, analyse, evaluate
 from edit_eval.benchmarks.known_sources import remember_sources
-from edit_eval.plugins.leaderboard.standing import encode_run, read_pushed_run
+from edit_eval.plugins.leaderboard.pushed_run import encode_run, read_pushed_run
 from edit_eval.plugins.push.sending import push
 from edit_eval.run import Run
 from late_imports import Late, needs

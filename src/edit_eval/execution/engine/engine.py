@@ -30,7 +30,7 @@ from edit_eval.execution.contract import (
     WorkerSpecification,
 )
 from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadRetries, weigh_request
-from edit_eval.execution.engine.purse import CostBudget
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.machine.environments import with_install_line
 from edit_eval.execution.machine.memory import memory_advice, memory_figures
 from edit_eval.records import model_title

@@ -22,7 +22,7 @@ from msgspec.structs import asdict
 from edit_eval.config.identity import canonical_json, digest_of_text
 from edit_eval.config.schema import ProtocolSection, mask_secrets
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import UnfitFile, parse_json, read_bytes
+from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
 from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Pairs, isotonic, predict_by_other_parts
 from edit_eval.plugins.agreement.document import (
     FEWEST_MODELS,
@@ -35,7 +35,7 @@ from edit_eval.plugins.agreement.document import (
     TranslatedRun,
 )
 from edit_eval.plugins.agreement.rank_agreement import group_by_model
-from edit_eval.plugins.agreement.two import Agreement, samples_of
+from edit_eval.plugins.agreement.two_raters import Agreement, samples_of
 from edit_eval.records import Results, Scale
 from edit_eval.run import Run
 from edit_eval.statistics.columns import differences

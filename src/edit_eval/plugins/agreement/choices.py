@@ -6,8 +6,8 @@ import math
 
 import msgspec
 
-from edit_eval.plugins.agreement.beside_votes import choices, compare_with_votes
 from edit_eval.plugins.agreement.document import BesideChoices, JudgeBesideChoices
+from edit_eval.plugins.agreement.vote_agreement import choices, compare_with_votes
 from edit_eval.records import Results
 from edit_eval.statistics.raters import as_voter, comparers_of, image_of, judges_of, voters_of
 from edit_eval.statistics.votes import Vote

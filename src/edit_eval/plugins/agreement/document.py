@@ -7,7 +7,7 @@ from typing import Literal, Self
 import msgspec
 
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.agreement.beside_votes import Agreed, JudgeBesideVotes
+from edit_eval.plugins.agreement.vote_agreement import Agreed, JudgeBesideVotes
 from edit_eval.records import Scale
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.raters import Retest

@@ -20,7 +20,7 @@ from edit_eval.plugins.agreement.document import (
     TwoBesidePeople,
 )
 from edit_eval.plugins.agreement.rank_agreement import EditRanking, MeanAgreement, ModelRanking, Samples, with_interval
-from edit_eval.plugins.agreement.two import Agreement, agreement_of_raters, samples_of
+from edit_eval.plugins.agreement.two_raters import Agreement, agreement_of_raters, samples_of
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import none_for_nan, percentiles
 from edit_eval.statistics.people import match_names

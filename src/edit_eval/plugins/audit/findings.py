@@ -10,7 +10,7 @@ from edit_eval.plugins.audit import order
 from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import NEARLY, Anchor, Measure, Trial
 from edit_eval.plugins.audit.order import CONTROLS, DISPUTED, FLAWED
-from edit_eval.plugins.audit.two import PairTrial, measure_order, measures_of
+from edit_eval.plugins.audit.pair_trial import PairTrial, measure_order, measures_of
 from edit_eval.records import LANGUAGES, Results
 from edit_eval.text import Text
 

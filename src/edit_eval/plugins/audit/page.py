@@ -16,6 +16,7 @@ from edit_eval.pictures import size_for
 from edit_eval.plugins.audit.findings import Findings
 from edit_eval.plugins.audit.measure import DOSE, Trial, average
 from edit_eval.plugins.audit.order import axes
+from edit_eval.plugins.audit.pair_trial import PairTrial
 from edit_eval.plugins.audit.passports import Passport
 from edit_eval.plugins.audit.sheet import (
     AXES,
@@ -26,7 +27,6 @@ from edit_eval.plugins.audit.sheet import (
     weaknesses,
 )
 from edit_eval.plugins.audit.sheet import RUNGS as RUNG_WORDS
-from edit_eval.plugins.audit.two import PairTrial
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.displays import PageDisplay, page_display

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from edit_eval.plugins.audit.asking_modes import better_of
 from edit_eval.plugins.audit.measure import CHANCE, Measure
 from edit_eval.plugins.audit.order import NOTICED
 from edit_eval.plugins.audit.passports import Passport
-from edit_eval.plugins.audit.ways import better_of
 from edit_eval.reporting import formats
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table

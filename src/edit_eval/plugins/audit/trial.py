@@ -31,7 +31,6 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.audit import passports
-from edit_eval.plugins.audit.beside_people import FLOORS, measure_people_agreement
 from edit_eval.plugins.audit.examiner import read_server_descriptions
 from edit_eval.plugins.audit.findings import Findings, findings
 from edit_eval.plugins.audit.measure import Measure
@@ -43,6 +42,7 @@ from edit_eval.plugins.audit.passports import (
     PassportVerdict,
     Try,
 )
+from edit_eval.plugins.audit.people_agreement import FLOORS, measure_people_agreement
 from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample

@@ -45,8 +45,8 @@ class Gc(Verb):
         yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a whole run is deleted.")] = False,
     ) -> None:
         """Looks, and deletes where that is asked for."""
-        from edit_eval.plugins.gc.tidying import delete as clear
-        from edit_eval.plugins.gc.tidying import find_holdings
+        from edit_eval.plugins.gc.holdings import delete as clear
+        from edit_eval.plugins.gc.holdings import find_holdings
         from edit_eval.reporting.formats import file_size
         from edit_eval.store.run_folders import RUNS
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.plugins.leaderboard.board import Leaderboard, leaderboard
+from edit_eval.plugins.leaderboard.pushed_run import PushedRun, is_pushed_run, read_pushed_run
 from edit_eval.plugins.leaderboard.sheet import leaderboard_sheet
-from edit_eval.plugins.leaderboard.standing import PushedRun, is_pushed_run, read_pushed_run
 from edit_eval.reporting.analyses import Analysis, Sources
 from edit_eval.reporting.table import Sheet
 from edit_eval.run import Run

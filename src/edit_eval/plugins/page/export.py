@@ -15,8 +15,8 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import read_named_rows
-from edit_eval.files.given import open_text
 from edit_eval.files.new import refuse_existing, write_atomically
+from edit_eval.files.user_files import open_text
 from edit_eval.pictures import CopyLimits
 from edit_eval.plugins.page.page import portable_page
 from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnail

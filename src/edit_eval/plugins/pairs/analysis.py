@@ -10,8 +10,8 @@ from typing import ClassVar
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.pairs.chosen import PreferencePairs, find_preference_pairs
 from edit_eval.plugins.pairs.copies import find_copies, pictures_of
+from edit_eval.plugins.pairs.preference_pairs import PreferencePairs, find_preference_pairs
 from edit_eval.plugins.pairs.sheet import pairs_sheet
 from edit_eval.plugins.pairs.writing import write_pairs
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, RunRecords

@@ -19,7 +19,7 @@ import msgspec
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import write_atomically
 from edit_eval.pictures import slug
-from edit_eval.plugins.pairs.chosen import PreferencePairs
+from edit_eval.plugins.pairs.preference_pairs import PreferencePairs
 from edit_eval.reporting.formats import share
 from edit_eval.text import Text
 

@@ -126,7 +126,8 @@ def pair_lines(people: People, pair: PeoplesDifference) -> list[Text]:
     lines = [Text("It cannot be told which of {} and {} people would prefer.", a, b)]
     if pair.preferred is not None and estimate.difference is not None:
         ahead, behind, turn = (a, b, 1) if pair.preferred == pair.a else (b, a, -1)
-        by = f"{format_signed(turn * estimate.difference, digits)} {format_signed_span(flip_interval(estimate.ci95, turn), digits)}"
+        span = format_signed_span(flip_interval(estimate.ci95, turn), digits)
+        by = f"{format_signed(turn * estimate.difference, digits)} {span}"
         lines = [Text("People would prefer {} to {}, by {}.", ahead, behind, by)]
     if estimate.no_ci95:
         lines.append(_NO_INTERVAL[estimate.no_ci95](FEWEST_ANSWERED))

@@ -8,7 +8,7 @@ import msgspec
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.agreement.beside_votes import BesideVotes, compare_with_votes
+from edit_eval.plugins.agreement.vote_agreement import BesideVotes, compare_with_votes
 from edit_eval.records import Results
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Preferences

@@ -13,7 +13,7 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.leaderboard.standing import FILE, encode_run
+from edit_eval.plugins.leaderboard.pushed_run import FILE, encode_run
 from edit_eval.plugins.push.card import MARK, card
 from edit_eval.plugins.push.rows import Written, write_rows
 from edit_eval.records import Results

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import read_named_rows
-from edit_eval.files.given import MOST_BYTES, open_text, read_text, split_lines
+from edit_eval.files.user_files import MOST_BYTES, open_text, read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
 from edit_eval.text import Text

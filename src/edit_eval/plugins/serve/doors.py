@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.files.given import UnfitFile, read_bytes
+from edit_eval.files.user_files import UnfitFile, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.plugins.serve.pickles import Array, RawPicture, RefusedPickle, read_pickle
 from edit_eval.plugins.serve.pictures import MOST_BYTES, Sent, check_picture, decode_data_url

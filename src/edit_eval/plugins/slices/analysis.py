@@ -10,7 +10,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.slices.found import LEAST, Slices, enough_images, slices
+from edit_eval.plugins.slices.search import LEAST, Slices, enough_images, slices
 from edit_eval.plugins.slices.sheet import group_key, slice_name, slices_sheet, title_of
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords, SampleGroup

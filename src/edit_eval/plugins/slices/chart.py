@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.slices.found import Slices
+from edit_eval.plugins.slices.search import Slices
 from edit_eval.plugins.slices.sheet import slice_name
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from edit_eval.plugins.slices.attributes import QUANTITIES, SHARES, VALUES
-from edit_eval.plugins.slices.found import Condition, Slice, Slices
+from edit_eval.plugins.slices.search import Condition, Slice, Slices
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import link
 from edit_eval.reporting.formats import format_signed, format_signed_span

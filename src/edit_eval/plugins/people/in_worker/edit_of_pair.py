@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import ExistingEdits, edits_of_rows
+from edit_eval.edit_models.existing_edits import ExistingEdits, edits_of_rows
 from edit_eval.files.matching import match, normalise_name, whole
 from edit_eval.plugins.people.in_worker.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.text import Text

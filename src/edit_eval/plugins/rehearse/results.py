@@ -8,7 +8,7 @@ from typing import Any
 
 from edit_eval.execution.checks import call_class_method
 from edit_eval.plugins.preparation.fitting import CONTEXT, Need, PlacedModel, host_need_of, need_of
-from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed
+from edit_eval.plugins.rehearse.document import FAULTS, Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.plugins.rehearse.stand_ins import StandIns
 from edit_eval.plugins.rehearse.start import RehearsedStart
