@@ -17,9 +17,8 @@ import pytest
 
 from documents import plain
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.best_of.chart import best_of_charts
+from edit_eval.plugins.best_of.analysis import best_of_charts, best_of_sheet
 from edit_eval.plugins.best_of.section import common_family, pairs_of
-from edit_eval.plugins.best_of.sheet import best_of_sheet
 from edit_eval.plugins.best_of.worth import Tried, all_fail, best_of, chances, rater, sizes_of, tie_probability
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.analyses import ChartStyle

@@ -19,7 +19,11 @@ from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
+from edit_eval.reporting.comparison import gate_lines, note_words
+from edit_eval.reporting.comparison_tables import columns_table, failures_table, pairs_table
 from edit_eval.reporting.displays import watch_run
+from edit_eval.reporting.table import Line, Table
+from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.gate import margin_sizes
@@ -126,3 +130,23 @@ def _refuse_unlike(before: Experiment, after: Experiment) -> None:
         raise ConfigurationError(
             Text("baseline and candidate differ in more than the edit model: {}; make them equal there", differing)
         )
+
+
+# -- words --
+
+
+def gate_sheet(comparison: Comparison, wrong: Sequence[str] = (), *, full: bool = False) -> list[Line | Table[Any]]:
+    """Returns the verdict (`full` with what it rests on), what else is `wrong`, the reasons, and the numbers by each
+    judge."""
+    sheet: list[Line | Table[Any]] = [*verdict_sheet(comparison.verdict, full=full)]
+    sheet += [Line(line, "problem") for line in wrong]
+    sheet += [Line(line) for line in gate_lines(comparison.gate)]
+    names = {column.name: column.name for column in comparison.columns}
+    for judge in comparison.judges:
+        columns = [column for column in comparison.columns if column.judge == judge]
+        pairs = [pair for pair in comparison.pairs if pair.judge == judge]
+        sheet += [Line(), Line(Text("judged by {}", judge), "strong"), Line(), columns_table(columns, names)]
+        sheet += [Line(), pairs_table(pairs, names)]
+    if any(pair.failures.a or pair.failures.b for pair in comparison.pairs):
+        sheet += [Line(), failures_table(comparison.pairs[:1], names)]
+    return [*sheet, Line(), *(Line(note_words(note), "quiet") for note in comparison.notes)]

@@ -49,8 +49,7 @@ class GateVerb(Verb):
         options: Options,
     ) -> None:
         """Runs both, and prints what the candidate comes to beside the baseline."""
-        from edit_eval.plugins.gate.gating import gate
-        from edit_eval.plugins.gate.sheet import gate_sheet
+        from edit_eval.plugins.gate.gating import gate, gate_sheet
         from edit_eval.reporting.language import current_language
 
         first, _, comparison = gate(

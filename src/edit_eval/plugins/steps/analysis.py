@@ -633,7 +633,7 @@ _APART, _WIDE = 0.05, 0.4
 
 def steps_charts(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: Text) -> list[AnyChart]:
     """Draws a chart for each judge, whose steps are called `step`; none if nothing has a mean."""
-    from edit_eval.reporting.chart_parts import chart_title
+    from edit_eval.reporting.chart_parts import chart_title  # only a page needs it
 
     judges = dict.fromkeys(measured.judge for measured in every)
     of = {judge: [measured for measured in every if measured.judge == judge] for judge in judges}
@@ -646,7 +646,7 @@ def steps_charts(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: T
 
 
 def _chart(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: str) -> AnyChart | None:
-    import altair as alt
+    import altair as alt  # only a page needs it
 
     from edit_eval.reporting.chart_parts import CURVE_HEIGHT, curves, series_colour
 
