@@ -17,7 +17,7 @@ import json
 
 import numpy as np
 
-from edit_eval.plugins.pairs.noise import Noise, estimate_wrong_pairs
+from edit_eval.plugins.pairs.preference_pairs import Noise, estimate_wrong_pairs
 from edit_eval.plugins.slices.overlapping import large_enough, overlapping_groups
 
 SAMPLES, ATTRIBUTES, OF_IMAGES, LEAST = 270, 40, 12, 8

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from edit_eval.plugins.page.html import page_table
 from edit_eval.plugins.page.notebook import notebook_html
-from edit_eval.plugins.push.card import card
+from edit_eval.plugins.push.sending import card
 from edit_eval.records import Results
 from edit_eval.reporting import comparison_tables, result_tables
 from edit_eval.reporting.comparison import print_comparison

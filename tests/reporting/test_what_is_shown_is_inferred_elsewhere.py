@@ -7,6 +7,8 @@ reads the source of all displays, and refuses one that would decide by itself:
   has to be read from something under such a name: never a sum, a product, a call, a pair of numbers;
 * nothing is *computed*: no error is added or multiplied, no root drawn, no quantile written, no statistics imported;
 * nothing is *decided*: no mean, difference, strength, interval or p is compared with anything.
+
+Of a plug-in that is one file, the parts below such a heading as `# -- words --` are displays, with what they import.
 """
 
 from __future__ import annotations
@@ -30,6 +32,16 @@ DISPLAYS = [
 DISPLAYS += [SOURCE / name for name in ("run.py", "plugins/serve/live.py")]
 PLUGINS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py", "words.py", "page.py", "trial.py")
 DISPLAYS += sorted(path for name in PLUGINS for path in (SOURCE / "plugins").rglob(name))
+HEADING = re.compile(r"^# -- (.+) --$", re.MULTILINE)
+SHOWS = re.compile(r"words|chart|card")
+"""How the heading of a part begins that is a display."""
+PARTS = [
+    path
+    for path in sorted((SOURCE / "plugins").rglob("*.py"))
+    if path not in DISPLAYS
+    and "in_worker" not in path.parts
+    and any(SHOWS.match(heading) for heading in HEADING.findall(path.read_text("utf-8")))
+]
 TEMPLATES = sorted(path for room in ("reporting", "plugins") for path in (SOURCE / room).rglob("*.j2"))
 STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
 
@@ -228,9 +240,40 @@ def claimed(path: Path, text: str, where: str) -> Iterator[str]:
         yield f"{where}: claims {match.group()!r}, which only the code that corrects may say"
 
 
+def shown_part(text: str) -> str:
+    """Returns a file's parts that are displays, and the imports of what they name; other lines are empty."""
+    shows, shown = False, set()
+    for number, line in enumerate(text.split("\n"), 1):
+        if heading := HEADING.match(line):
+            shows = bool(SHOWS.match(heading[1]))
+        elif shows:
+            shown.add(number)
+    tree = ast.parse(text)
+    named = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name) and each.lineno in shown}
+    kept = [line if number in shown else "" for number, line in enumerate(text.split("\n"), 1)]
+    for each in tree.body:
+        if isinstance(each, ast.Import | ast.ImportFrom):
+            each.names = [alias for alias in each.names if (alias.asname or alias.name) in named]
+            if each.names:
+                kept[each.lineno - 1] = ast.unparse(each)
+    return "\n".join(kept)
+
+
 @pytest.mark.parametrize("path", DISPLAYS, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_display_infers(path: Path) -> None:
     assert not [*refused(path, path.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("path", PARTS, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_part_that_is_a_display_infers(path: Path) -> None:
+    assert not [*refused(path, shown_part(path.read_text("utf-8")))]
+
+
+def test_a_part_is_read_with_what_it_imports() -> None:
+    text = "import numpy as np\nfrom a import b\n# -- sums --\nx = np.var\n# -- words --\ny = b\n"
+    assert shown_part(text).split("\n") == ["", "from a import b", "", "", "", "y = b", ""]
+    assert [*refused(Path("analysis.py"), shown_part(text.replace("y = b", "y = np")))]
+    assert len(PARTS) > 5
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(SOURCE)))

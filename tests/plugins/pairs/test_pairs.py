@@ -13,11 +13,8 @@ from PIL import Image
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.pairs.analysis import PairsAnalysis
-from edit_eval.plugins.pairs.copies import NEAR, find_copies, print_of
-from edit_eval.plugins.pairs.noise import Noise, estimate_wrong_pairs
-from edit_eval.plugins.pairs.preference_pairs import PreferencePairs, find_preference_pairs
-from edit_eval.plugins.pairs.writing import card, write_pairs
+from edit_eval.plugins.pairs.analysis import NEAR, PairsAnalysis, card, find_copies, print_of, write_pairs
+from edit_eval.plugins.pairs.preference_pairs import Noise, PreferencePairs, estimate_wrong_pairs, find_preference_pairs
 from edit_eval.records import CONTROL, ExaminedJudge, Picture, Results, Status
 from edit_eval.reporting.analyses import RunRecords, section_of
 from edit_eval.reporting.table import markdown_sheet

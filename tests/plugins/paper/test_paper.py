@@ -20,9 +20,8 @@ from documented_blocks import DOCS, blocks
 from documents import plain
 from edit_eval import ConfigurationError, Run, analyse, evaluate
 from edit_eval.plugins.paper import figure
-from edit_eval.plugins.paper.document import NamedModel, Paper
-from edit_eval.plugins.paper.latex import escape_latex
-from edit_eval.plugins.paper.words import methods, results
+from edit_eval.plugins.paper.analysis import escape_latex
+from edit_eval.plugins.paper.document import NamedModel, Paper, methods, results
 from edit_eval.reporting.document_files import write_document
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.verdict import answer_lines

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.people.analysis import explanation
 from edit_eval.plugins.people.differences import NEXT, compare_by_votes, correct_difference, peoples_differences
-from edit_eval.plugins.people.sheet import explanation
 from edit_eval.records import Scale
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.intervals import holm

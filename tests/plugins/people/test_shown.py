@@ -14,11 +14,16 @@ from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.page.charts import charts
 from edit_eval.plugins.page.page import page
-from edit_eval.plugins.people.analysis import PeopleAnalysis, VotesAnalysis
+from edit_eval.plugins.people.analysis import (
+    PeopleAnalysis,
+    PeoplesVotes,
+    VotesAnalysis,
+    people_sheet,
+    peoples_votes,
+    rows_of,
+    votes_sheet,
+)
 from edit_eval.plugins.people.differences import People, compare_by_votes, peoples_differences
-from edit_eval.plugins.people.sheet import people_sheet, rows_of
-from edit_eval.plugins.people.votes import PeoplesVotes, peoples_votes
-from edit_eval.plugins.people.votes_sheet import votes_sheet
 from edit_eval.reporting.analyses import RunRecords, sections, summary_of
 from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.report import markdown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edit_eval.plugins.push.card import card
+from edit_eval.plugins.push.sending import card
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.verdict import answer_lines, next_lines
 from reporting.reported_runs import build_run

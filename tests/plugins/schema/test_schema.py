@@ -25,8 +25,7 @@ from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.yaml_text import parse, parse_ours, read_file
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.preparation import requests as preparation
-from edit_eval.plugins.schema.document import OwnClass, configuration_schema
-from edit_eval.plugins.schema.files import BESIDE, LINE
+from edit_eval.plugins.schema.document import BESIDE, LINE, OwnClass, configuration_schema
 from plugins.schema import language_server
 
 TESTS = Path(__file__).parents[2]

@@ -23,8 +23,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     # Imported by who runs these tests, not by all who collect them.
     from edit_eval.plugins.serve.application import make_app
     from edit_eval.plugins.serve.server import configuration_for
-    from edit_eval.plugins.web.connections import fast_connection
-    from edit_eval.plugins.web.server import WebServer, listen
+    from edit_eval.plugins.web.server import WebServer, fast_connection, listen
 
     running: list[tuple[Service, WebServer, list[threading.Thread]]] = []
 

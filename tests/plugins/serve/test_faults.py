@@ -24,7 +24,7 @@ from edit_eval.plugins.serve.ledger import name_of
 from edit_eval.plugins.serve.server import serve
 from edit_eval.plugins.serve.service import Service
 from edit_eval.plugins.serve.submissions import Submission
-from edit_eval.plugins.web.connections import MOST_PIPELINED, IdleTimeout
+from edit_eval.plugins.web.server import MOST_PIPELINED, IdleTimeout
 from edit_eval.reporting.language import translate
 from edit_eval.run import Run
 from plugins.serve import service_process
@@ -139,7 +139,7 @@ def test_a_grace_that_is_over_ends_the_service_though_a_judge_does_not(tmp_path:
 
 def test_a_client_that_sends_too_slowly_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     served = serve()
-    monkeypatch.setattr("edit_eval.plugins.web.bodies.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("edit_eval.plugins.web.server.BODY_SECONDS", 0.2)
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as slow:
         slow.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
         assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
@@ -241,7 +241,7 @@ def test_whoever_hangs_up_or_sends_nonsense_leaves_no_trace(serve: Serve, capfd:
 
 
 def test_a_half_sent_head_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edit_eval.plugins.web.connections.WITHIN", 0.2)
+    monkeypatch.setattr("edit_eval.plugins.web.server.WITHIN", 0.2)
     served = serve()
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as half:
         half.sendall(b"POST /v1/score HTTP/1.1\r\nHost: ")
@@ -272,7 +272,7 @@ def test_who_takes_nothing_of_an_answer_is_given_up(serve: Serve, monkeypatch: p
             given_up.set()
         give_up(connection)
 
-    monkeypatch.setattr("edit_eval.plugins.web.connections.TAKEN_WITHIN", 0.2)
+    monkeypatch.setattr("edit_eval.plugins.web.server.TAKEN_WITHIN", 0.2)
     monkeypatch.setattr(IdleTimeout, "abort_connection", noted)
     served = serve()
     blank = {"source": "", "instruction": " ", "edit": "", "id": "\u4e2d" * 200}

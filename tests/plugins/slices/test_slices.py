@@ -12,10 +12,8 @@ from PIL import Image
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.slices.analysis import SlicesAnalysis
+from edit_eval.plugins.slices.analysis import SlicesAnalysis, slice_name, slices
 from edit_eval.plugins.slices.attributes import attributes_of, looks_of, measure_change
-from edit_eval.plugins.slices.search import slices
-from edit_eval.plugins.slices.sheet import slice_name
 from edit_eval.plugins.slices.words import WORDS, find_attributes, script
 from edit_eval.records import Picture, Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import RunRecords, sections, summary_of

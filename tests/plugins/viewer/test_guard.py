@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.plugins.web import bodies, connections, server
-from edit_eval.plugins.web.guard import is_loopback
+from edit_eval.plugins.web import server
+from edit_eval.plugins.web.server import is_loopback
 from plugins.viewer.served import Viewer
 
 JSON = {"Content-Type": "application/json"}
@@ -316,7 +316,7 @@ def test_a_name_that_is_no_text_is_no_error(folder: Path, tmp_path: Path) -> Non
 
 def test_half_sent_requests_keep_nobody_out(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "most_connections", lambda: 12)
-    monkeypatch.setattr(connections, "WITHIN", 3600.0)
+    monkeypatch.setattr(server, "WITHIN", 3600.0)
     with Viewer([finished]) as viewer, ExitStack() as held:
         half = [held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 60)) for _ in range(30)]
         for connection in half:
@@ -344,7 +344,7 @@ def test_above_the_limit_of_connections_one_waits(finished: Path, monkeypatch: p
 
 
 def test_half_a_request_has_its_time(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "WITHIN", 0.1)
+    monkeypatch.setattr(server, "WITHIN", 0.1)
     with Viewer([finished]) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 60) as half:
         half.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         with suppress(ConnectionResetError):
@@ -354,7 +354,7 @@ def test_half_a_request_has_its_time(finished: Path, monkeypatch: pytest.MonkeyP
 def test_half_a_vote_has_its_time(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.1)
     with Viewer([finished]) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 60) as half:
         where = VOTE.format(run=viewer.id_of(finished.name))
         head = (f"POST {where} HTTP/1.1", f"Host: {viewer.host}", f"Origin: {viewer.address}")
@@ -365,7 +365,7 @@ def test_half_a_vote_has_its_time(
 
 
 def test_what_takes_long_to_answer_is_not_half_a_request(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "WITHIN", 0.1)
+    monkeypatch.setattr(server, "WITHIN", 0.1)
     with Viewer([finished]) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 60) as follower:
         where = f"/run/{viewer.id_of(finished.name)}/events"
         follower.sendall(f"GET {where} HTTP/1.1\r\nHost: {viewer.host}\r\n\r\n".encode())

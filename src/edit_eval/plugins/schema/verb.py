@@ -1,17 +1,19 @@
-"""The verb `schema`."""
+"""The verb `schema`, and what it adds to `init`: a configuration comes with its schema beside it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import Force, answer
-from edit_eval.verbs.contract import Verb
+from edit_eval.verbs.contract import Verb, VerbOption
 
 
 class Schema(Verb):
@@ -34,8 +36,7 @@ class Schema(Verb):
         force: Force = False,
     ) -> None:
         """Prints it, or writes it."""
-        from edit_eval.plugins.schema.document import configuration_schema
-        from edit_eval.plugins.schema.files import LINE, own_classes, write_schema
+        from edit_eval.plugins.schema.document import LINE, configuration_schema, own_classes, write_schema
 
         schema = configuration_schema(own_classes(described or ()))
         if to is None:
@@ -48,3 +49,22 @@ class Schema(Verb):
             print(f"  {LINE}{to.name}")
 
         return answer(lambda: {"written": [str(to)]}, show)
+
+
+class SchemaBeside(VerbOption):
+    """Write the schema that editors use to complete and check the file."""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """Whether it is wanted."""
+
+        no_schema: bool = False
+        """Do not write the schema that editors use to complete and check the file."""
+
+    def write_files(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
+        """Writes it beside the new file, and the line that names it into that."""
+        if parameters.no_schema:
+            return ()
+        from edit_eval.plugins.schema.document import write_config_schema
+
+        return [write_config_schema(given["file"])]

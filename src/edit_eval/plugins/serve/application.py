@@ -25,8 +25,7 @@ from edit_eval.plugins.serve.opening import NATIVE
 from edit_eval.plugins.serve.service import Closing, QueuedPair, Service
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.plugins.serve.watch import WINDOW, Watch
-from edit_eval.plugins.web.bodies import CLIENT_GONE, RequestRefused, read_body
-from edit_eval.plugins.web.guard import Guard, Refusal, Scope, answer
+from edit_eval.plugins.web.server import CLIENT_GONE, Guard, Refusal, RequestRefused, Scope, answer, read_body
 from edit_eval.records import ExaminedJudge, Judgement, Scale, Status
 from edit_eval.reporting.documents import plain
 from edit_eval.text import Text

@@ -16,14 +16,20 @@ from edit_eval.plugins.serve.doors import choose_doors
 from edit_eval.plugins.serve.scoring import judges_of
 from edit_eval.plugins.serve.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECOND, Service
 from edit_eval.plugins.serve.watch import WINDOW
-from edit_eval.plugins.web.guard import is_loopback
+from edit_eval.plugins.web.server import is_loopback
 from edit_eval.reporting.remarks import examination_words
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 
 try:
-    from edit_eval.plugins.web.connections import fast_connection, raise_descriptor_limit
-    from edit_eval.plugins.web.server import WebServer, address_of, listen, token_for
+    from edit_eval.plugins.web.server import (
+        WebServer,
+        address_of,
+        fast_connection,
+        listen,
+        raise_descriptor_limit,
+        token_for,
+    )
 except ImportError as missing:
     raise ConfigurationError(
         Text("`serve` needs {}, which is not installed; `pip install 'edit-eval[serve]'` brings it", missing.name)

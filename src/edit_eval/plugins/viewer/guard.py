@@ -8,7 +8,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from edit_eval.plugins.web.guard import Guard, Refusal, Scope, answer
+from edit_eval.plugins.web.server import Guard, Refusal, Scope, answer
 from edit_eval.text import Text
 
 COOKIE = "edit-eval-token"

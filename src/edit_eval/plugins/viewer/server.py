@@ -20,8 +20,7 @@ from edit_eval.plugins.viewer.pages import comparison_page, plain_page, run_page
 from edit_eval.plugins.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.plugins.viewer.voting import NO_PAIR, NotAVote, Voting
-from edit_eval.plugins.web.bodies import RequestRefused, read_body
-from edit_eval.plugins.web.guard import is_loopback
+from edit_eval.plugins.web.server import RequestRefused, is_loopback, read_body
 from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 
@@ -46,8 +45,7 @@ try:
     from starlette.background import BackgroundTask
     from starlette.exceptions import HTTPException
 
-    from edit_eval.plugins.web.connections import raise_descriptor_limit
-    from edit_eval.plugins.web.server import WebServer, address_of, listen, token_for
+    from edit_eval.plugins.web.server import WebServer, address_of, listen, raise_descriptor_limit, token_for
 except ImportError as missing:
     raise ConfigurationError(
         Text("`view` needs {}, which is not installed; `pip install 'edit-eval[viewer]'` brings it", missing.name)
