@@ -28,7 +28,7 @@ from msgspec import structs
 
 from audit_power import AT_90, GOOD, Simulated, trial
 from edit_eval.plugins.agreement.bridge import cross_validate_models, find_uncovered_side, predict_mean
-from edit_eval.plugins.agreement.calibration import Pairs
+from edit_eval.plugins.agreement.two_raters import Pairs
 from edit_eval.plugins.audit.asking_modes import better_of
 from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from documents import plain
-from edit_eval.plugins.agreement import judges, people
-from edit_eval.plugins.agreement.analysis import AgreementAnalysis
-from edit_eval.plugins.agreement.calibration import Pairs
+from edit_eval.plugins.agreement import people
+from edit_eval.plugins.agreement.analysis import AgreementAnalysis, cards_of, compare_judges
 from edit_eval.plugins.agreement.document import JudgesAgreement
+from edit_eval.plugins.agreement.two_raters import Pairs
 from edit_eval.records import Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import RunRecords
 from edit_eval.reporting.table import Sheet
@@ -28,8 +28,8 @@ def judges_document(run: Results, *, min_coverage: float = 1.0, score: str | Non
 
 def judge_agreement(run: Results, *, score: str | None = None, resamples: int = 1_000) -> dict[str, Any]:
     """Cards, and judges with each other, by fewer resamples."""
-    between = judges.compare_judges(run, score, resamples=resamples)
-    return {"judges": plain(judges.cards_of(run, score)), "between_judges": plain(between)}
+    between = compare_judges(run, score, resamples=resamples)
+    return {"judges": plain(cards_of(run, score)), "between_judges": plain(between)}
 
 
 def people_agreement(run: Results, ratings: Sequence[Rating], **how: Any) -> dict[str, Any]:

@@ -19,9 +19,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
 from edit_eval.plugins.diffusers.in_worker.presets import Release
 from edit_eval.plugins.diffusers.in_worker.release_table import RELEASES
-from edit_eval.plugins.init.models import parse_model
-from edit_eval.plugins.init.pictures import Pictures
-from edit_eval.plugins.init.writing import configuration_text
+from edit_eval.plugins.init.writing import Pictures, configuration_text, parse_model
 from edit_eval.plugins.local_judges.in_worker.judge_table import find_published_row
 from edit_eval.plugins.preparation.prediction import durations_of
 from edit_eval.workers.model_class import make_parameters

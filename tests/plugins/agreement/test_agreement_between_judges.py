@@ -9,7 +9,7 @@ import pytest
 
 from agreements import judge_agreement, judges_document, two_judges
 from documents import plain
-from edit_eval.plugins.agreement.judges import compare_by_model
+from edit_eval.plugins.agreement.analysis import compare_by_model
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.statistics.ordinal import OrdinalRatings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.plugins.agreement.chart import MOST_PAIRS_OF_JUDGES, agreement_charts
+from edit_eval.plugins.agreement.analysis import MOST_PAIRS_OF_JUDGES, agreement_charts
 from edit_eval.records import Results
 from reporting.reported_runs import build_run, rescored
 

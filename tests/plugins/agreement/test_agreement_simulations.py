@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from edit_eval.plugins.agreement.bridge import cross_validate_models, find_uncovered_side, predict_mean
-from edit_eval.plugins.agreement.calibration import Pairs, calibration, isotonic
 from edit_eval.plugins.agreement.rank_agreement import Samples
-from edit_eval.plugins.agreement.two_raters import Agreement
+from edit_eval.plugins.agreement.two_raters import Agreement, Pairs, calibration, isotonic
 from edit_eval.records import Scale
 from edit_eval.statistics.intervals import bootstrap_interval
 from edit_eval.statistics.ordinal import OrdinalRatings

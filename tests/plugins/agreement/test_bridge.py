@@ -13,7 +13,7 @@ from edit_eval.plugins.agreement.bridge import (
     find_uncovered_side,
     predict_mean,
 )
-from edit_eval.plugins.agreement.calibration import Pairs
+from edit_eval.plugins.agreement.two_raters import Pairs
 from edit_eval.records import Scale
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from agreements import drawn
-from edit_eval.plugins.agreement.calibration import Pairs, calibration, cross_fitted, isotonic
+from edit_eval.plugins.agreement.two_raters import Pairs, calibration, cross_fitted, isotonic
 from late_imports import Late
 
 optimize = Late("scipy.optimize")

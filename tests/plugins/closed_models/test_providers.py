@@ -19,8 +19,7 @@ from edit_eval.pictures import OWN_SIZE
 from edit_eval.plugins.closed_models.in_worker import editing
 from edit_eval.plugins.closed_models.in_worker.editing import Api
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS, list_closed_editors
-from edit_eval.plugins.init.models import parse_model
-from edit_eval.plugins.init.pictures import Pictures
+from edit_eval.plugins.init.writing import Pictures, parse_model
 from late_imports import needs
 
 needs("aiohttp")

@@ -12,8 +12,14 @@ import pytest
 from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.config.shorthand import FLAGS, Kind, set_devices
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.init.models import make_names_unique, parse_model
-from edit_eval.plugins.init.pictures import Pictures, likely_edits, likely_pictures, parse_pictures
+from edit_eval.plugins.init.writing import (
+    Pictures,
+    likely_edits,
+    likely_pictures,
+    make_names_unique,
+    parse_model,
+    parse_pictures,
+)
 from judge_server import JudgeServer
 from photographs import draw, name
 

@@ -34,8 +34,7 @@ class BridgeOfReport(VerbOption):
             )
         if wanted is None or bridge is None:
             return False
-        from edit_eval.plugins.agreement.bridge import read_bridge, translate_run
-        from edit_eval.plugins.agreement.bridge_sheet import translation_sheet
+        from edit_eval.plugins.agreement.bridge import read_bridge, translate_run, translation_sheet
 
         translated = translate_run(run, read_bridge(bridge), wanted)
         answer_with_sheet(lambda: translated, translation_sheet(translated), current_language(run.language))

@@ -2,20 +2,23 @@
 
 Like is compared with like: a judge against one person beside one person against another. Against the mean of people,
 which is less noisy, a judge looks better than that, and so does a person.
+
+One rater's scores are mapped to another's by the best map that never falls, with its error on unseen data: isotonic
+regression (Barlow and Brunk, JASA 67, 1972), since scores of judges are ordinal: that a 9 is better than an 8 is known,
+but not that it is as much better as an 8 than a 7.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from edit_eval.plugins.agreement.calibration import Pairs, calibration
-from edit_eval.plugins.agreement.document import Calibration, LeftUnscored, OfModels, PairsOrdered, Share, Span
+from edit_eval.plugins.agreement.document import Calibration, Knot, LeftUnscored, OfModels, PairsOrdered, Share, Span
 from edit_eval.plugins.agreement.rank_agreement import (
     EditRanking,
     MeanAgreement,
@@ -30,6 +33,7 @@ from edit_eval.statistics.intervals import (
     IntArray,
     bootstrap_interval,
     cluster_codes,
+    cluster_draws,
     estimate,
     holm,
     none_for_nan,
@@ -137,7 +141,7 @@ class Agreement:
         return np.array([self.samples.code[item.sample_id] for item in items], dtype=np.int64)
 
     def calibration(self) -> Calibration | None:
-        """Returns the map from the scores of `rater` to those of `reference` (`calibration.calibration`)."""
+        """Returns the map from the scores of `rater` to those of `reference` (`calibration`)."""
         score_map = calibration(self.pairs, resamples=self.samples.resamples)
         return None if score_map is None else score_map.with_sign(self.turn)
 
@@ -239,3 +243,116 @@ def _bound_share(count: int, first: Collection[tuple[str, str]], second: Collect
     alike = len(set(first) & set(second))
     unlike = len({(better, worse) for worse, better in first} & set(second))
     return [alike / count, 1 - unlike / count]
+
+
+# -- maps from one to the other --
+
+
+FOLDS = 10
+FEWEST_MAPPED = 8
+"""Source images below which nothing can be said about a map."""
+_MOST_KNOTS = 21
+"""Limit of knots of a map given with their intervals."""
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """A map that never falls: linear between its knots, level beyond the first and the last."""
+
+    at: FloatArray
+    value: FloatArray
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        return np.asarray(np.interp(scores, self.at, self.value), dtype=np.float64)
+
+
+def isotonic(scores: FloatArray, targets: FloatArray, weights: FloatArray | None = None) -> Isotonic:
+    """Fits the map with the least squared error. Raises `ValueError` if no score has any weight."""
+    from scipy.optimize import isotonic_regression
+
+    weights = np.ones(len(scores)) if weights is None else weights
+    counts = weights > 0
+    if not counts.any():
+        raise ValueError("there is nothing to fit a map to")
+    at, of_level = np.unique(scores[counts], return_inverse=True)
+    mass = np.bincount(of_level, weights[counts])
+    means = np.bincount(of_level, weights[counts] * targets[counts]) / mass
+    return Isotonic(at, np.asarray(isotonic_regression(means, weights=mass).x, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Scores of the same edits by two raters, with the source image and the edit model of each."""
+
+    scores: FloatArray
+    targets: FloatArray
+    clusters: IntArray
+    """Codes from 0."""
+    edit_models: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def usable(self) -> bool:
+        """True if there is enough for a map: eight source images, and a spread on both sides."""
+        return (
+            len(self) > 0
+            and len(np.unique(self.clusters)) >= FEWEST_MAPPED
+            and float(np.ptp(self.scores)) > 0
+            and float(np.ptp(self.targets)) > 0
+        )
+
+
+def cross_fitted(pairs: Pairs) -> FloatArray:
+    """Maps each score by a map fitted to the other source images, in ten parts (or one per image)."""
+    groups = np.unique(pairs.clusters)
+    order = np.random.default_rng(0).permutation(len(groups))
+    fold_of = np.empty(len(groups), dtype=np.int64)
+    fold_of[order] = np.arange(len(groups)) % min(FOLDS, len(groups))
+    return predict_by_other_parts(pairs, fold_of[np.searchsorted(groups, pairs.clusters)])
+
+
+def predict_by_other_parts(pairs: Pairs, parts: IntArray) -> FloatArray:
+    """Maps each score by a map fitted to the other parts; NaN if there is one part only."""
+    values = np.full(len(pairs), math.nan)
+    for part in np.unique(parts):
+        out = parts == part
+        if not out.all():
+            values[out] = isotonic(pairs.scores[~out], pairs.targets[~out])(pairs.scores[out])
+    return values
+
+
+def calibration(pairs: Pairs, *, resamples: int = 1_000) -> Calibration | None:
+    """Returns the map, with its error.
+
+    `rmse` and `explained` (the share of the targets' variance, which may be below 0) are cross-fitted: each edit is
+    predicted by a map that has not seen its source image. `map` has each level of the scores, or 21 of them;
+    its intervals resample source images. None if not `usable`.
+    """
+    if not pairs.usable:
+        return None
+    errors = cross_fitted(pairs) - pairs.targets
+    squares = math.fsum((errors**2).tolist())
+    return Calibration(
+        n=len(pairs),
+        clusters=len(np.unique(pairs.clusters)),
+        folds=min(FOLDS, len(np.unique(pairs.clusters))),
+        rmse=math.sqrt(squares / len(errors)),
+        explained=1 - squares / math.fsum(((pairs.targets - pairs.targets.mean()) ** 2).tolist()),
+        map=_knots(pairs, resamples),
+    )
+
+
+def _knots(pairs: Pairs, resamples: int) -> list[Knot]:
+    _, images = np.unique(pairs.clusters, return_inverse=True)
+    drawn = [isotonic(pairs.scores, pairs.targets, counts[images]) for counts in cluster_draws(images, resamples)]
+    whole = isotonic(pairs.scores, pairs.targets)
+    at = np.unique(pairs.scores)
+    if len(at) > _MOST_KNOTS:
+        at = np.unique(np.quantile(at, np.linspace(0, 1, _MOST_KNOTS)))
+    values = np.array([fit(at) for fit in drawn]).reshape(-1, len(at))
+    return [
+        Knot(score=float(score), value=float(value), ci95=percentiles(values[:, place]))
+        for place, (score, value) in enumerate(zip(at, whole(at), strict=True))
+    ]

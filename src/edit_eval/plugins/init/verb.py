@@ -22,8 +22,7 @@ from edit_eval.verbs.contract import Verb
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.config.shorthand import Kind, ModelDraft
-    from edit_eval.plugins.init.pictures import Pictures
-    from edit_eval.plugins.init.writing import Started
+    from edit_eval.plugins.init.writing import Pictures, Started
 
 T = TypeVar("T")
 
@@ -110,8 +109,7 @@ def _answers(
 ) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """Finds pictures, edit models and judges from the flags, the current folder, or answers at a terminal."""
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.plugins.init.models import NOBODY, parse_model
-    from edit_eval.plugins.init.pictures import likely_edits, likely_pictures, parse_pictures
+    from edit_eval.plugins.init.writing import NOBODY, likely_edits, likely_pictures, parse_model, parse_pictures
 
     def look(written: str) -> Pictures:
         while True:
@@ -163,7 +161,7 @@ def _which_folder(pictures: Pictures) -> str:
 
 def _with_likely_ones(models: list[ModelDraft], pictures: Pictures) -> list[ModelDraft]:
     """Says which finished edits are there, and takes those with other names if whoever answers says yes."""
-    from edit_eval.plugins.init.models import draft_edit_folder
+    from edit_eval.plugins.init.writing import draft_edit_folder
 
     for model in models if _somebody_answers() else ():  # others are told by the findings below
         if model.section.get("type") == "image_folder":
@@ -181,7 +179,7 @@ def _with_likely_ones(models: list[ModelDraft], pictures: Pictures) -> list[Mode
 
 def _ask_who_judges(edits: int, read: Callable[[str], list[ModelDraft]]) -> list[ModelDraft]:
     """Asks who judges so many edits (0: not known yet), by numbered choices or as `--judge` takes it."""
-    from edit_eval.plugins.init.models import list_judge_offers
+    from edit_eval.plugins.init.writing import list_judge_offers
 
     offered = list_judge_offers(edits)
     say(Text("Who judges the edits?"))
