@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edit_eval.plugins.steps.analysis import Turns, rounds, turns, turns_of, turns_sheet
+from edit_eval.plugins.steps.analysis import Turns, rounds, turns, turns_sheet
+from edit_eval.plugins.steps.chains import turns_of
 from edit_eval.records import Judgement, Refinement, Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.table import markdown_sheet

@@ -258,10 +258,10 @@ def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:
     def bounds(row: Whose[BesidePeople]) -> str | None:
         if row.part:
             return ""
-        low, high = row.findings.worst_case, row.findings.best_case
-        if row.findings.n == row.findings.total or low is None or high is None:
+        worst_case, best_case = row.findings.worst_case, row.findings.best_case
+        if row.findings.n == row.findings.total or worst_case is None or best_case is None:
             return None
-        return formats.format_interval([low, high])
+        return formats.format_interval([worst_case, best_case])
 
     return Table(
         every=(

@@ -92,7 +92,8 @@ class CostsAnalysis(Analysis[Costs]):
         return costs(records.results, parameters.price)
 
     def sheet(self, document: Costs) -> Sheet:
-        return costs_sheet(document)
+        """Shows the sum, a row for each model that costs something, and the devices' time where it has a price."""
+        return list(_lines(document))
 
     def rows(self, document: Costs) -> Sequence[Mapping[str, Any]]:
         return [msgspec.structs.asdict(model) for model in document.models]
@@ -174,11 +175,6 @@ _COLUMNS: tuple[Column[CostOfModel], ...] = (
     Column(Text("Tokens written"), lambda row: f"{row.written:,}" if _is_counted(row) else None, when=_is_counted),
     Column(Text("At its price"), _price, look="strong", when=lambda row: row.at_price is not None),
 )
-
-
-def costs_sheet(costs: Costs) -> Sheet:
-    """Returns the sum, a row for each model that costs something, and the devices' time where it has a price."""
-    return list(_lines(costs))
 
 
 def _lines(costs: Costs) -> Iterator[Line | Table[Any]]:

@@ -26,8 +26,8 @@ from msgspec.structs import asdict
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.section import common_family, edits_each
 from edit_eval.plugins.best_of.worth import best_of, chances, with_critics
-from edit_eval.plugins.steps.section import chains_of
-from edit_eval.records import Judgement, Results, Sample, Scale, Status
+from edit_eval.plugins.steps.chains import chains_of, turns_of
+from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.formats import format_signed, format_signed_span
@@ -206,21 +206,6 @@ class TurnsAnalysis(Analysis[Turns]):
 
     def charts(self, documents: Sequence[Turns], style: ChartStyle) -> Sequence[Any]:
         return steps_charts([result for document in documents for result in document.results], style, Text("Turn"))
-
-
-# -- what follows what --
-
-
-def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
-    """Returns for each sample the number of its turn in its chain, from 1, and the chain's first sample."""
-    by_id = {sample.id: sample for sample in samples}
-    turns: dict[str, tuple[int, str]] = {}
-    for sample in samples:
-        chain = [sample.id]
-        while (before := by_id[chain[-1]].follows) in by_id and before not in chain:
-            chain.append(before)
-        turns[sample.id] = len(chain), chain[-1]
-    return turns
 
 
 # -- turns --

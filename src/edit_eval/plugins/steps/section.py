@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edit_eval.records import Results
+from edit_eval.plugins.steps.chains import chains_of
 from edit_eval.reporting.analyses import RunRecords
 from edit_eval.statistics.series import series_of
-
-
-def chains_of(results: Results) -> dict[str, list[str]]:
-    """Returns the columns of all rounds, in order, by the column of the first round."""
-    chains: dict[str, list[str]] = {}
-    first: dict[str, str] = {}
-    for column in results.edit_models:
-        before = results.refinements[column].before if column in results.refinements else ""
-        first[column] = first[before] if before else column
-        chains.setdefault(first[column], []).append(column)
-    return {column: chain for column, chain in chains.items() if len(chain) > 1}
 
 
 class SectionOnRounds:
