@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from edit_eval.config.families import shared_families
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
+from edit_eval.config.shorthand import chat_endpoint
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.checks import (
     Check,
@@ -43,7 +44,6 @@ from edit_eval.execution.machine.memory import gib
 from edit_eval.execution.machine.places import Place, model_on, places, said_of
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.closed_judges import MAKERS
 from edit_eval.plugins.preparation.automatic import Room, decide, resolve, room_together
 from edit_eval.plugins.preparation.cards import (
     bytes_of_weights,
@@ -671,7 +671,8 @@ def keys(context: Context) -> Iterator[Finding]:
     """Checks that the variables that hold keys are set; only their names are ever shown."""
     environment = context.environment
     for section in (model.section for model in context.wanted if not model.section.served):
-        maker = MAKERS.get(section.parameters.get("api") or "")
+        chat = chat_endpoint()
+        maker = chat.maker_address(section.parameters.get("api") or "") if chat is not None else ""
         address = section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL")
         for key, name in section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
@@ -679,7 +680,7 @@ def keys(context: Context) -> Iterator[Finding]:
             text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
             if environment.get(name):
                 yield Finding("keys", "ok", Text("{}: {} is set", section.name, name))
-            elif address and (maker is None or address != maker.address):
+            elif address and address != maker:
                 yield Finding("keys", "note", text, Text("your own server may not need one"))
             else:
                 yield Finding("keys", "problem", text, Text("export {}=...", name))

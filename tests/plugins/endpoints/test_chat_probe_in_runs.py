@@ -14,8 +14,8 @@ from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
 from judge_server import Asked, Reply
-from judges.level_of_edit import RUBRIC
 from late_imports import needs
+from level_of_edit import RUBRIC
 from played_servers import KINDS, PICTURE_TOKENS, Kind, PlayedServer
 from small_benchmark import configuration, sample_id, write_benchmark
 

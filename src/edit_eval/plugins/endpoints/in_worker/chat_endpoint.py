@@ -1,9 +1,9 @@
 """A server as a judge: any that speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...), and
-with `api` OpenAI's own, Anthropic's and Google's, each in its own words (`edit_eval.judges.chat_interfaces`).
+with `api` OpenAI's own, Anthropic's and Google's, each in its own words (`edit_eval.plugins.endpoints.in_worker.chat_interfaces`).
 
-How errors of a server are handled: `edit_eval.endpoints.client`. The canary is a request for one token about a picture
+How errors of a server are handled: `edit_eval.plugins.endpoints.in_worker.client`. The canary is a request for one token about a picture
 of one colour, also sent once at the start. What the server supports beyond the protocol (constraining an answer to a
-schema, probabilities, switching thinking) is found out then, too: `edit_eval.judges.chat_probe`.
+schema, probabilities, switching thinking) is found out then, too: `edit_eval.plugins.endpoints.in_worker.chat_probe`.
 
 Requests are built so that a server can reuse shared computation: the rubric (`system`) first, then the pictures, the
 source before the edit, and the text about them last.
@@ -24,18 +24,32 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, host_elsewhere, plain
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.endpoints.vocabulary import Says
 from edit_eval.errors import CanaryFound, LoadError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import tokens_given
-from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
-from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
-from edit_eval.judges.chat_servers import Decision, wording
-from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, seed_of
 from edit_eval.pictures import pixel_digest, png, scaled
+from edit_eval.plugins.endpoints.in_worker.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
+from edit_eval.plugins.endpoints.in_worker.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
+from edit_eval.plugins.endpoints.in_worker.chat_servers import Decision, wording
+from edit_eval.plugins.endpoints.in_worker.client import (
+    NOT_IN_THE_KEY,
+    Ask,
+    Client,
+    Failure,
+    ServerParameters,
+    host_elsewhere,
+    plain,
+)
+from edit_eval.plugins.endpoints.in_worker.closed_judges import (
+    MAKERS,
+    address_of_maker,
+    cards_of_makers,
+    judge_of,
+    way_of,
+)
+from edit_eval.plugins.endpoints.in_worker.vocabulary import Says
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
 
@@ -203,6 +217,25 @@ class ChatEndpoint:
             "date": "" if parameters.price or row is None else row.seen,
             "source": "price" if parameters.price or row is None else row.source,
         }
+
+    @staticmethod
+    def by_name(name: str) -> dict[str, Any] | None:
+        """Returns a maker's judge by `MAKER/NAME`: its parameters, its key's variable, its price if known."""
+        maker, _, model = name.replace(":", "/", 1).partition("/")
+        if maker not in MAKERS or not model:
+            return None
+        params = {"api": maker, "model": model}
+        return {"params": params, "key": MAKERS[maker].key, "price": judge_of(maker, model).price}
+
+    @staticmethod
+    def makers_of(model: str) -> list[str]:
+        """Returns the makers that have a model of this name."""
+        return [api for api in MAKERS if judge_of(api, model).model != f"{api}/*"]
+
+    @staticmethod
+    def maker_address(api: str) -> str:
+        """Returns where a maker's judges are asked; empty for no maker."""
+        return MAKERS[api].address if api in MAKERS else ""
 
     def charged(self) -> dict[str, int]:
         """Returns how many requests since the last call came to nothing, and may have been charged."""
