@@ -7,7 +7,7 @@ noise, is estimated from the drawn data, as in a real evaluation. A new analysis
 
     python bench/hostile.py --draws 400 [--only ranks] [--write]
 
-`--write` puts the tables into docs/trust.md, between its marks.
+`--write` puts the tables into bench/hostile.md, between its marks.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.statistics.votes import BACKWARD, FORWARD, Vote, votes_of
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
+DOCS = Path(__file__).resolve().with_suffix(".md")
 SCORE, SECOND = "overall", "restraint"
 Chance = np.random.Generator
 
@@ -646,7 +646,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--only", default="", help="rows whose name has this in it")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into bench/hostile.md")
     asked = parser.parse_args()
     outcomes = []
     for row in ROWS:

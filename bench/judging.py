@@ -29,7 +29,7 @@ from typing import Any
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
-from edit_eval.testing.fake_models import middle_answer
+from edit_eval.plugins.rehearse.in_worker.fake_models import middle_answer
 from overhead import write_benchmark
 from timed_judge import COUNTED_IN
 

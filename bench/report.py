@@ -23,9 +23,9 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from edit_eval.plugins.page.page import vega
 from edit_eval.records import Results
-from edit_eval.reporting.page.files import write_report
-from edit_eval.reporting.page.page import vega
+from edit_eval.reporting.report import write_report
 from edit_eval.statistics.summary import Summary, summarise
 from reporting.reported_runs import build_run, landscape, pictured
 from viewing import keep_copies

@@ -1,4 +1,4 @@
-"""How often slices and pairs for training are right, in drawn data: the tables of docs/trust.md.
+"""How often slices and pairs for training are right, in drawn data: the tables of bench/notes.md.
 
     python bench/training_data.py [--draws 200]
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from edit_eval import cli, evaluation
+from edit_eval.execution.options import RunOptions
 from small_benchmark import configuration
 
 
@@ -54,7 +55,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
 def finish(folder: Path) -> Finished:
     """A small evaluation, run to its end."""
     path = yaml_file(folder)
-    evaluation.carry_out(path, run_dir=folder / "run", report=False)
+    evaluation.carry_out(path, RunOptions(run_dir=folder / "run", report=False))
     return Finished(path, folder / "run")
 
 

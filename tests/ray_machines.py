@@ -21,7 +21,7 @@ PATIENCE = 180.0
 WAITS = """
 import os, time
 from dataclasses import dataclass
-from edit_eval.testing.fake_models import FakeEditModel
+from edit_eval.plugins.rehearse.in_worker.fake_models import FakeEditModel
 
 
 class Waits(FakeEditModel):

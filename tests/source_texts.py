@@ -154,7 +154,7 @@ def of_jinja(source: str) -> Iterator[tuple[int, str]]:
 
 def of_script(source: str) -> Iterator[tuple[int, str]]:
     """Line and key of each sentence of a script."""
-    from edit_eval.reporting.page.page import sentences as sentences_of  # draws charts, which is much to import
+    from edit_eval.plugins.page.page import sentences as sentences_of  # draws charts, which is much to import
 
     for words in sentences_of(source):
         yield source[: source.index(json.dumps(words, ensure_ascii=False))].count("\n") + 1, words

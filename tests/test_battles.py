@@ -15,7 +15,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.worth import rater
 from edit_eval.plugins.preparation.requests import plan as plan_of
 from edit_eval.plugins.push.card import card
-from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.report import markdown
 from edit_eval.reporting.scores import FRAMES
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run, compare

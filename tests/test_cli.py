@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import cli, evaluation, experiment, run
+from edit_eval import asking, cli, evaluation, run
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
+from edit_eval.execution.options import RunOptions
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.verbs.command_line import GROUPS, app, command_of
 from small_benchmark import sample_id
@@ -181,7 +182,7 @@ def test_the_version(command: Command) -> None:
 def test_one_bad_sample_is_one_line_and_several_are_listed(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", float("inf"))  # a busy machine would tell how far it is
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", float("inf"))  # a busy machine would tell how far it is
     path = yaml_file(tmp_path)
     items = json.loads((tmp_path / "benchmark.json").read_text())
     for broken, lines in ((1, 1), (3, 4)):
@@ -277,7 +278,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.carry_out(path, run_dir=tmp_path / "run", report=False)
+    evaluation.carry_out(path, RunOptions(run_dir=tmp_path / "run", report=False))
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         outcome = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert outcome.code == 0, outcome.err

@@ -9,7 +9,8 @@ import pytest
 import yaml
 from PIL import Image
 
-from edit_eval import experiment
+from edit_eval import asking, experiment
+from edit_eval.changes import list_changes
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.plugins.preparation import requests as preparation
@@ -35,11 +36,11 @@ class Reader(Ears):
 
 
 def test_the_first_reading_of_a_benchmark_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     size = write_benchmark(tmp_path, 60, size=(200, 200)).stat().st_size
     read = load_configuration(configuration(tmp_path))
     reader = Reader()
-    experiment.load_samples(read, reader)
+    asking.load_samples(read, reader)
     *told, over = reader.heard
     assert over == ()
     assert [items for items, _, _ in told] == list(range(1, 61))
@@ -51,12 +52,12 @@ def test_the_first_reading_of_a_benchmark_is_seen(tmp_path: Path, monkeypatch: p
 
 
 def test_a_reading_that_fails_is_over_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     path = write_benchmark(tmp_path, 5)
     path.write_text(path.read_text("utf-8")[:-40], "utf-8")
     reader = Reader()
     with pytest.raises(ConfigurationError, match="was cut off"):
-        experiment.load_samples(load_configuration(configuration(tmp_path)), reader)
+        asking.load_samples(load_configuration(configuration(tmp_path)), reader)
     assert reader.heard[-1] == ()
 
 
@@ -64,16 +65,16 @@ def test_a_row_that_is_taken_out_moves_the_others(tmp_path: Path) -> None:
     """A sample's seed counts its row: who takes a row out of a table makes, and pays for, what is below it again."""
     path = write_benchmark(tmp_path, 6)
     read = load_configuration(configuration(tmp_path))
-    whole = experiment.Experiment.of(read, experiment.load_samples(read))
+    whole = asking.make_experiment(read, asking.load_samples(read))
     rows = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(rows[:2] + rows[3:], ensure_ascii=False), "utf-8")
-    less = experiment.Experiment.of(read, experiment.load_samples(read))
-    first, *others = whole.differences(less)
+    less = asking.make_experiment(read, asking.load_samples(read))
+    first, *others = list_changes(whole, less)
     assert first.startswith("3 samples have another place in the benchmark, and so another seed")
     assert others == ["samples 6 -> 5"]
     chosen = load_configuration(configuration(tmp_path), limit=1)
-    few = experiment.Experiment.of(chosen, experiment.load_samples(chosen))
-    assert [str(difference) for difference in less.differences(few)] == ["samples 5 -> 3"], "a filter moves nothing"
+    few = asking.make_experiment(chosen, asking.load_samples(chosen))
+    assert [str(difference) for difference in list_changes(less, few)] == ["samples 5 -> 3"], "a filter moves nothing"
 
 
 def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
     (tmp_path / "basic_edit.json").write_text(json.dumps(rows))
     Image.new("RGB", (8, 8)).save(tmp_path / "1.jpg")
     about = {"type": "imgedit", "data_path": str(tmp_path), "cache_dir": str(tmp_path / "cache")}
-    data = experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": about}))
+    data = asking.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": about}))
     assert data.about["licence"]
     slips = [note for note in data.notes if note.startswith("index 0 ('0'): edit_type 'Add' is taken as 'add'")]
     assert [note[-52:] for note in slips] == ["(likewise 11 samples: index 1, 2, 3, 4, 5 and 6 more)"[-52:]]
@@ -91,7 +92,7 @@ def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
 def test_whoever_reads_the_benchmark_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     write_benchmark(tmp_path, 4)
     file = tmp_path / "configuration.yaml"
     file.write_text(yaml.safe_dump(configuration(tmp_path)), "utf-8")
@@ -102,10 +103,10 @@ def test_whoever_reads_the_benchmark_shows_it(
 def test_a_benchmark_that_does_not_say_how_far_it_is_counts_its_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
+    monkeypatch.setattr(asking, "READ_IN_SILENCE", 0.0)
     scenes = {"type": "scenes", "count": 2, "size": 128, "cache_dir": str(tmp_path)}
     reader = Reader()
-    experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)
+    asking.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)
     assert reader.heard == [(1, 0, 0), (2, 0, 0), ()]
 
 
@@ -126,7 +127,7 @@ def test_a_bad_sample_is_named_before_the_edit_that_it_lacks(tmp_path: Path) -> 
         settings["benchmark"]["on_bad_sample"] = bad
         loaded = load_configuration(settings)
         with pytest.raises(BenchmarkError, match=said):
-            experiment.Experiment.of(loaded, experiment.load_samples(loaded))
+            asking.make_experiment(loaded, asking.load_samples(loaded))
 
 
 def test_edits_of_which_none_is_any_samples_are_refused(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_edits_of_which_none_is_any_samples_are_refused(tmp_path: Path) -> None:
     settings["diffusion_model"] = {"type": "image_folder", "params": {"folder": str(tmp_path / "edits")}}
     loaded = load_configuration(settings)
     with pytest.raises(ConfigurationError, match=r"^image_folder: no edit of sample .* in .*; it has grid\.png$"):
-        experiment.Experiment.of(loaded, experiment.load_samples(loaded))
+        asking.make_experiment(loaded, asking.load_samples(loaded))
 
 
 def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> N
     settings["diffusion_model"] = {"type": "qwen_image_edit"}
     settings["reward_model"] = {"type": "qwen3_vl", "params": {"model_name": "Qwen/Qwen2.5-VL-7B-Instruct"}}
     loaded = load_configuration(settings)
-    made = experiment.Experiment.of(loaded, experiment.load_samples(loaded))
+    made = asking.make_experiment(loaded, asking.load_samples(loaded))
     (note,) = (note for note in made.notes if "are both" in note)
     assert note.startswith("judge qwen3_vl and edit model qwen_image_edit are both Qwen2.5-VL: ")
     again = experiment.Experiment.recorded(json.loads(json.dumps(made.record(loaded.folder))), made.samples)
@@ -157,13 +158,13 @@ def test_a_registered_protocol_whose_module_has_moved_since_is_the_same(tmp_path
     """What an earlier edit-eval has recorded is read and asked again by its name; another class is not imported."""
     write_benchmark(tmp_path, 2)
     loaded = load_configuration(configuration(tmp_path))
-    made = experiment.Experiment.of(loaded, experiment.load_samples(loaded))
+    made = asking.make_experiment(loaded, asking.load_samples(loaded))
     plain = json.loads(json.dumps(made.record(loaded.folder)))
     [judge] = plain["judges"]
     judge["protocol"]["class_path"] = "edit_eval.before.module:Rubric"
     again = experiment.Experiment.recorded(plain, made.samples)
     assert again.is_as(made)
-    assert again.differences(made) == []
+    assert list_changes(again, made) == []
     judge["protocol"]["type"] = ""
     [absent] = experiment.Experiment.recorded(plain, made.samples).judges
     assert isinstance(absent.protocol, DerivedScores)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import pytest
 
 import edit_eval
 from edit_eval.config.loading import LoadingOptions
-from edit_eval.evaluation import EvaluationOptions, carry_out
+from edit_eval.evaluation import EvaluationOptions
+from edit_eval.execution.options import RunOptions
 
 FACE = """
 Analysis Benchmark BenchmarkError ChartStyle Column Comparison ConfigurationError ControlPicture Edit
@@ -61,7 +62,6 @@ print(json.dumps([light, sorted({name.partition(".")[0] for name in sys.modules}
 
 
 def test_evaluate_takes_what_it_hands_on() -> None:
-    """It has no parameters of its own to go by: they are those of `carry_out`, and all of them are typed."""
-    taken = inspect.signature(carry_out).parameters
-    own = {name for name, parameter in taken.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+    """It has no parameters of its own to go by: they are the fields of `RunOptions`, and all of them are typed."""
+    own = {field.name for field in fields(RunOptions)}
     assert own == EvaluationOptions.__annotations__.keys() - LoadingOptions.__annotations__.keys()

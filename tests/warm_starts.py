@@ -41,7 +41,7 @@ IMPORTED = {
             "edit_eval.workers.process",
             "edit_eval.workers.probe",
             "edit_eval.plugins.scenes.in_worker.benchmark",
-            "edit_eval.testing.fake_models",
+            "edit_eval.plugins.rehearse.in_worker.fake_models",
             "edit_eval.plugins.endpoints.in_worker.chat_endpoint",
         ),
         *(
@@ -358,9 +358,9 @@ def _compile_templates() -> None:
 
 def _make_command() -> None:
     """And what the first evaluation of a process makes for all others: both are the same for each."""
+    from edit_eval.asking import load_samples, make_experiment
     from edit_eval.config.loading import load_configuration
-    from edit_eval.execution.session import _versions
-    from edit_eval.experiment import Experiment, load_samples
+    from edit_eval.execution.layout import _versions
     from edit_eval.verbs.command_line import app, command_of
     from small_benchmark import configuration, write_benchmark
 
@@ -369,7 +369,7 @@ def _make_command() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_benchmark(Path(folder), 1)
         asked = load_configuration(configuration(Path(folder)))
-        Experiment.of(asked, load_samples(asked))
+        make_experiment(asked, load_samples(asked))
 
 
 if __name__ == "__main__":

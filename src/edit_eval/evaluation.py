@@ -13,18 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from edit_eval.asking import load_samples, make_experiment, verify_sources
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.doors import Followers, partition
-from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
+from edit_eval.execution.engine.interruption import announced_before_it_runs
+from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, with_plugin
-from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.reporting.displays import watch_run
+from edit_eval.reporting.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.live import count_finished
-from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
@@ -34,7 +35,7 @@ from edit_eval.text import Text
 
 
 class EvaluationOptions(LoadingOptions, total=False):
-    """What `carry_out` may be told; `run.evaluate` says what each means."""
+    """The fields of `RunOptions` as `run.evaluate` takes them, for type checkers."""
 
     run_dir: str | Path | None
     reuse_from: Sequence[str | Path]
@@ -52,32 +53,22 @@ class EvaluationOptions(LoadingOptions, total=False):
 @announced_before_it_runs()
 def carry_out(
     configuration: str | Path | Mapping[str, Any] | Configuration,
-    *,
-    run_dir: str | Path | None = None,
-    reuse_from: Sequence[str | Path] = (),
-    retry: Collection[str] = (),
-    verify: bool = False,
-    strict_environment: bool = False,
-    spectator: Spectator | None = None,
-    report: bool = True,
-    command: Sequence[str] = (),
-    shard: str | None = None,
-    grace: float = GRACE_SECONDS,
-    examinations: Path | None = None,
-    **options: Unpack[LoadingOptions],
+    options: RunOptions = NO_OPTIONS,
+    **loading: Unpack[LoadingOptions],
 ) -> Path:
     """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s."""
     refuse_an_unfit_python()
+    shard, run_dir = options.shard, options.run_dir
     if shard is not None and run_dir is None:
         raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
     part = None if shard is None or run_dir is None else partition().read(shard, os.environ, Path(run_dir))
-    again = failure_statuses(retry)
+    again = failure_statuses(options.retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # a caller that has loaded it has its notes, too
-        configuration = load_configuration(configuration, **options)
+        configuration = load_configuration(configuration, **loading)
         notes = configuration.notes
     display = watch_run(configuration)
-    spectator = with_plugin(display, spectator)
+    spectator = with_plugin(display, options.spectator)
     followers = Followers(configuration)
 
     def tell(*notes: str) -> None:
@@ -87,13 +78,13 @@ def carry_out(
     tell(*notes)
 
     # What is asked for.
-    altered = verify_sources(configuration) if verify else ""
+    altered = verify_sources(configuration) if options.verify else ""
     data = load_samples(configuration, spectator)
-    experiment = Experiment.of(configuration, data)
+    experiment = make_experiment(configuration, data)
     tell(*experiment.notes)
 
     # What is there already.
-    place = find_place(run_dir, configuration.name, experiment, again, reuse_from)
+    place = find_place(run_dir, configuration.name, experiment, again, options.reuse_from)
     experiment = place.experiment or experiment
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
@@ -101,43 +92,34 @@ def carry_out(
         with place.begun(part and replace(part, experiment=experiment.fingerprint)) as directory:
             folder = directory.path
             tell(*place.notes(directory, experiment))
-            matrix, noticed = place.recall(directory, experiment, again, verify=verify)
+            matrix, noticed = place.recall(directory, experiment, again, verify=options.verify)
             left = what_is_left(JudgementTable(matrix)) if part is None else ""  # a shard's own part is told later
             tell(altered, *noticed, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)
             if pending:
-                tell(*session.changes(directory, strict=strict_environment))
+                tell(*session.changes(directory, strict=options.strict_environment))
             asked, plain = experiment.record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
             with followers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:
-                    session.run(
-                        matrix,
-                        directory,
-                        followers.join(spectator),
-                        data.samples,
-                        strict_environment=strict_environment,
-                        command=command,
-                        shard=part,
-                        grace=grace,
-                    )
+                    session.run(matrix, directory, followers.join(spectator), data.samples, options, part)
                 if part is None:
                     keep_derived(directory, JudgementTable(matrix), configuration.folder)
-                examined = take_examinations(experiment, folder, examinations)
+                examined = take_examinations(experiment, folder, options.examinations)
                 remember_sources(experiment.samples)
                 if part is None:
-                    if report and (pending or described or examined or not page_of(folder).exists()):
-                        draw_apart(folder)
+                    if options.report and (pending or described or examined or not page_of(folder).exists()):
+                        tell(draw_apart(folder))
                     followers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
                     return folder
     whole = RunDirectory(folder)
     if not whole.others_at_work:
         table = open_table(whole, experiment)
         keep_derived(whole, table, configuration.folder)
-        if report:
-            draw_apart(folder)
+        if options.report:
+            tell(draw_apart(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):
                     followers.finish(to_send(folder), lambda: count_finished(table))

@@ -5,71 +5,36 @@ others, and unfolded into cells by the store. Results depend on nothing else."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, cast
-from typing import Protocol as Shape
+from typing import Any, cast
 
 import msgspec
 
-from edit_eval.benchmarks.selection import (
-    in_unicode,
-    lint,
-    passing,
-    refuse_bad,
-    refuse_nothing,
-    tidied,
-    with_predecessors,
-)
-from edit_eval.config.components import NotHere, called_by, identified, import_class, named, staying_here
-from edit_eval.config.families import shared_families
-from edit_eval.config.faults import change_words
-from edit_eval.config.identity import Identity, ask_classes, digest, identity
-from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection, ProtocolSection
-from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
+from edit_eval.config.components import NotHere, named
+from edit_eval.config.identity import Identity, digest
+from edit_eval.config.schema import EvaluationSection, ProtocolSection
+from edit_eval.edit_models.contract import Finished
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.contract import PROBABILITIES, AnswerForm
-from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
-from edit_eval.protocols.contract import Question, fault, is_earlier
-from edit_eval.protocols.critiques import columns_of, makers, refuse_unfit_critics, refuse_wordless
+from edit_eval.judges.contract import AnswerForm
+from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, make_protocol
+from edit_eval.protocols.contract import Question, is_earlier
+from edit_eval.protocols.critiques import makers
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
-from edit_eval.text import Text, counted, packed, unpacked
-from edit_eval.workers.failures import one_line
-from edit_eval.workers.model_class import make_parameters
+from edit_eval.text import packed, unpacked
 
-MOST_CELLS = 5_000_000
-"""Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
 MOST_COLUMNS = 1_000
 """Most edit models, and most judges, of a run that is read."""
 CONTROLS = ("source", "blank", "shuffled")
 """The source itself, a grey picture, another sample's edit; `Experiment.more_controls` has those of packages."""
 CONTROLS_BEFORE = 25
 """How many samples had controls before `controls: auto` was the default."""
-READ_IN_SILENCE = 1.0
-"""Seconds of reading a benchmark before progress is shown."""
 UNASKED = "unasked:"
 """Prefix of a sample's tag, before the name of a judge that is not asked about it."""
-
-
-class Data(NamedTuple):
-    """Contents of a benchmark."""
-
-    samples: tuple[Sample, ...]
-    about: Mapping[str, str]
-    """Description by its class: source, licence, and anything else a reader should know."""
-    notes: tuple[str, ...]
-    """Oddities of the samples that are no faults."""
-    lines: Mapping[int, int] = MappingProxyType({})
-    """For bad samples, their line in the benchmark's file by index, where it has lines."""
-    sources: Mapping[str, str] = MappingProxyType({})
-    """What the benchmark's file calls the source of a sample, by its id, where it has a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,85 +72,6 @@ class Experiment:
     """Where these edits are at this start, by their SHA-256."""
     there: Mapping[str, Finished] = field(default_factory=dict, compare=False)
     """What such a model's class has found at this start."""
-
-    @classmethod
-    def of(cls, configuration: Configuration, data: Data) -> Experiment:
-        """Returns the experiment of a configuration, with the benchmark's samples that pass its filters.
-
-        Samples that its protocols cannot ask about become bad ones. Raises `BenchmarkError` naming every bad sample
-        (with `on_bad_sample: error`), and `ConfigurationError` for a filter that no sample passes, a protocol that
-        cannot be used, and more cells than fit into memory."""
-        section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
-        samples = data.samples
-        wanted = passing(samples, **section.filters.model_dump(), source=section.source)
-        chosen, names = with_predecessors(samples, wanted), {sample.id for sample in wanted}
-        judges = asked_judges(configuration)
-        for judge in judges:
-            if (refuse := getattr(judge.protocol, "refuse_unknown", None)) is not None:
-                refuse(dict.fromkeys(sample.category for sample in samples))
-        models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
-        _, refinements = columns_of(models, configuration.columns.values())
-        refuse_unfit_critics(refinements, judges)
-        seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
-        if section.on_bad_sample == "error":
-            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
-        else:
-            refuse_nothing(seen)
-        ids = [sample.id for sample in samples]
-        asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
-        there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "finished", asked)
-        for name, edits in there.items():
-            if edits.lacking and not edits.files:
-                why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
-                raise ConfigurationError(Text("{}: {}{}", name, why, has))
-        finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
-        models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
-        columns, _ = columns_of(models, configuration.columns.values())
-        called = [column.name for column in columns]
-        unasked = ask_classes(configuration.judges.values(), "judge", folder, "unasked", ids, called)
-        families = shared_families(configuration.judges.values(), configuration.edit_models.values())
-        if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
-            raise ConfigurationError(
-                Text(
-                    "sample {} follows another; such a sample cannot have {: or }",
-                    follower.id,
-                    [f"`{key}`" for key in configuration.columns],
-                )
-            )
-        made = cls(
-            samples=seen,
-            beside=frozenset(sample.id for sample in seen) - names,
-            edit_models=columns,
-            judges=tuple(judges),
-            refinements=refinements,
-            language=section.language,
-            edit_seeds=evaluation.edit_seeds,
-            repeats=evaluation.repeats,
-            readings=evaluation.readings,
-            control_samples=0 if evaluation.controls == "auto" else evaluation.controls,
-            more_controls={name: identified("control", name) for name in evaluation.more_controls},
-            about=data.about,
-            notes=(
-                *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
-                *(*data.notes, *families),
-                *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
-            ),
-            finished=finished,
-            lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
-            files={digest: path for edits in there.values() for path, digest in edits.files.values()},
-            there=there,
-        ).refusing_too_much()
-        if evaluation.controls == "auto":
-            made = made.with_as_many_controls_as_show_it()
-        for model_section in configuration.edit_models.values():
-            _refuse_what_it_does_not_do(made, model_section, folder)
-        refuse_wordless(refinements, made.asked)
-        for judge_section in configuration.judges.values():
-            _refuse_probabilities(made, judge_section, folder)
-        for judge in (judge for judge in judges if judge.of_two and len(made.edit_models) < 2):
-            why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
-            raise ConfigurationError(why)
-        return made
 
     @classmethod
     def recorded(
@@ -476,45 +362,13 @@ class Experiment:
         """Judges that score one edit at a time and are not critics."""
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
-    def refusing_too_much(self, most: int = MOST_CELLS) -> Experiment:
-        """Returns itself. Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
-        often = self.repeats * self.readings
-        each = len(self.edit_models) * self.edit_seeds * often
-        good = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
-        judged = sum(map(self.repeats_of, (judge for judge in self.judges if judge.of_one)))
-        if (least := good * len(self.edit_models) * self.edit_seeds * max(1, judged * self.readings)) > most:
-            raise self._too_much(least, most)  # before a question is unfolded: a record may name any numbers
-        questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
-        of_two = sum(
-            len(self.asked[judge.name][position]) * self.edit_seeds * sum(map(len, rounds))
-            for judge in self.judges
-            for position, sample in enumerate(self.samples)
-            if judge.of_two and sample.id not in self.beside
-            for rounds in [rounds_of(judge.protocol, sample, self.edit_models)]
-        )
-        if (count := questions * each + of_two * often) > most:
-            raise self._too_much(count, most)
-        return self
-
-    def _too_much(self, count: int, most: int) -> ConfigurationError:
-        return ConfigurationError(
-            Text(
-                "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
-                "questions to ask; a run has {:,} at most (evaluation.repeats, "
-                "evaluation.edit_seeds, benchmark.limit)",
-                len(self.samples),
-                count,
-                most,
-            )
-        )
-
     # -- comparison --
 
     def is_as(self, other: Experiment | None) -> bool:
         """True if it is the same evaluation: all keys would be equal, regardless of where the sources are."""
         if other is None or len(self.samples) != len(other.samples):
             return False
-        return self._decides() == other._decides() and all(map(_same_sample, self.samples, other.samples))
+        return self._decides() == other._decides() and all(map(is_same_sample, self.samples, other.samples))
 
     def _decides(self) -> tuple[object, ...]:
         """Returns everything in keys except the samples, and how many there are of each."""
@@ -526,218 +380,9 @@ class Experiment:
         more = (self.refinements, self.beside, self.more_controls)
         return self.edit_models, judges, self.language, often, more
 
-    def differences(self, other: Experiment) -> list[str]:
-        """Returns changes for people to the `other`, new one: `edit model a: num_inference_steps 50 -> 15`, ..."""
-        changes: list[str] = []
-        places = {sample.id: sample.index for sample in self.samples}
-        moved = sum(places.get(sample.id, sample.index) != sample.index for sample in other.samples)
-        if moved:
-            changes.append(
-                Text(
-                    "{} sample has another place in the benchmark, and so another seed: its edits are made again",
-                    moved,
-                    plural="{} samples have another place in the benchmark, and so another seed: their edits are made "
-                    "again",
-                )
-            )
-        for role, were, are in (
-            (Text("edit model"), self.edit_models, other.edit_models),
-            (Text("judge"), [judge.model for judge in self.judges], [judge.model for judge in other.judges]),
-        ):
-            old, new = ({model.name: model for model in models} for models in (were, are))
-            if old.keys() != new.keys():
-                changes.append(Text("{} {} -> {}", role, old, new))
-            for name in old.keys() & new.keys():
-                its = _model_changes(
-                    old[name], new[name], finished=new[name] in other.edit_models and name in other.finished
-                )
-                changes += [Text("{} {}: {}", role, name, change) for change in its]
-        changes += [
-            Text("how {} is told what to do", name)
-            for name in sorted(self.refinements.keys() & other.refinements.keys())
-            if self.refinements[name] != other.refinements[name]
-        ]
-        before = {judge.name: judge for judge in self.judges}
-        for judge in other.judges:
-            if judge.name in before:
-                changes += [
-                    Text("judge {}: {}", judge.name, change) for change in _protocol_changes(before[judge.name], judge)
-                ]
-        often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
-        often["controls"] = "controls_said"
-        changes += [
-            change_words(said, getattr(self, key), getattr(other, key))
-            for said, key in often.items()
-            if getattr(self, key) != getattr(other, key)
-        ]
-        if self.more_controls != other.more_controls:
-            changes.append(change_words("more_controls", self.more_controls, other.more_controls))
-        if self.language == other.language:
-            if len(self.samples) != len(other.samples):
-                changes.append(change_words("samples", len(self.samples), len(other.samples)))
-            elif not all(map(_same_sample, self.samples, other.samples)):
-                changes.append(Text("other samples"))
-            elif self.beside != other.beside:
-                changes.append(Text("which of the samples count"))
-        return changes
-
-
-# -- from a configuration --
-
-
-def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:
-    """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
-    them if a judge measures outside a mask. Classes that only their own environment can import are not checked."""
-    try:
-        model_class = import_class("edit_model", section.class_path, folder)
-    except NotHere:
-        return
-    parameters = make_parameters(model_class, section.parameters)
-    most = model_class.sources(parameters) if hasattr(model_class, "sources") else None
-    for sample in experiment.samples:
-        count = sum(name.startswith("source") for name in sample.pictures) + bool(sample.follows)
-        if most is not None and count > most and not sample.fault:
-            raise ConfigurationError(
-                Text(
-                    "{} takes {} at most, and sample {} ({}) has {}; leave out the model, "
-                    "or such samples (benchmark.filters)",
-                    section.name,
-                    counted(most, "source"),
-                    sample.index,
-                    sample.id,
-                    count,
-                )
-            )
-    if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
-        return
-    for judge in experiment.judges:
-        asked = (sample_question.question for some in experiment.asked[judge.name] for sample_question in some)
-        if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
-            raise ConfigurationError(
-                Text(
-                    "{} crops its sources, so what {} measures outside a mask would be of other "
-                    "places; leave out one of them",
-                    section.name,
-                    judge.name,
-                )
-            )
-
-
-def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder: Path) -> None:
-    """Raises `ConfigurationError` for a judge that needs to give probabilities and whose class cannot. Classes that
-    only their own environment can import are not checked; an answer without probabilities counts as none."""
-    try:
-        judge_class: Any = import_class("judge", section.class_path, folder)
-    except NotHere:
-        return
-    if getattr(judge_class, "probabilities", False) or getattr(judge_class, "replays", False):
-        return
-    asked = (sample_question.question for some in experiment.asked[section.name] for sample_question in some)
-    if any(question.form == PROBABILITIES for question in asked):
-        raise ConfigurationError(
-            Text(
-                "{} cannot give the probabilities of its answers (its class has no `probabilities = "
-                "True`); write another `answer` into its `protocol`, or use a judge that can",
-                section.name,
-            )
-        )
-
-
-class Listener(Shape):
-    """Receives progress while the benchmark is read."""
-
-    def reading(self, items: int, read: int, size: int) -> None: ...
-    def has_read(self) -> None: ...
-
-
-@staying_here()
-def load_samples(configuration: Configuration, listener: Listener | None = None) -> Data:
-    """Reads all samples of the benchmark. Each source image was checked to be whole, or its sample has a fault.
-
-    If that takes long, the `listener` is told the progress.
-    """
-    benchmark = _benchmark(configuration)
-    samples, soon = [], time.monotonic() + READ_IN_SILENCE
-    try:
-        for sample in benchmark.samples():
-            samples.append(in_unicode(sample))
-            if listener is not None and time.monotonic() >= soon:
-                listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
-    except EditEvalError:
-        raise
-    except Exception as error:
-        path = configuration.benchmark.class_path
-        if path.startswith("edit_eval."):
-            raise
-        who = called_by("benchmark", path)
-        text = Text("{} failed at sample {}: {}; `--debug` shows where", who, len(samples), one_line(error))
-        raise BenchmarkError(text) from error
-    finally:
-        if listener is not None:
-            listener.has_read()
-    about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
-    about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
-    notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
-    lines, sources = (getattr(benchmark, name, {}) for name in ("lines", "source_names"))
-    return Data(tuple(map(tidied, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
-
-
-def verify_sources(configuration: Configuration) -> str:
-    """Has the benchmark check the sources that it keeps; returns a line if some differ from the record."""
-    verify = getattr(_benchmark(configuration), "verify", None)
-    return "" if verify is None else str(verify() or "")
-
-
-def _benchmark(configuration: Configuration) -> Any:
-    section = configuration.benchmark
-    benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
-    return benchmark_class(make_parameters(benchmark_class, section.parameters))
-
-
-# -- samples --
-
 
 def _show_earlier(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
     return any(is_earlier(view.picture) for of in asked for one in of for view in one.question.shows)
-
-
-def _with_fault(sample: Sample, judges: Sequence[AskedJudge]) -> Sample:
-    """Returns the sample, marked bad if a protocol cannot ask about it."""
-    faults = () if sample.fault else filter(None, (fault(judge.protocol, sample) for judge in judges))
-    return replace(sample, fault=problem) if (problem := next(iter(faults), "")) else sample
-
-
-def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """Returns the samples; those that follow another take its cluster, and its fault."""
-    if not any(sample.follows for sample in samples):
-        return tuple(samples)
-    by_id = {sample.id: sample for sample in samples}
-
-    def first(sample: Sample) -> tuple[str, str]:
-        """Returns cluster and fault."""
-        seen = {sample.id}
-        while sample.follows and not sample.fault:
-            before = by_id.get(sample.follows)
-            if before is None:
-                return "", Text("it follows `{}`, which is not among the selected samples", sample.follows)
-            if before.fault:
-                return "", Text("it follows `{}`, which cannot be used: {}", before.id, before.fault)
-            if before.id in seen:
-                return "", Text("it follows `{}`, which follows it", sample.follows)
-            seen.add(before.id)
-            sample = before
-        return sample.cluster, sample.fault
-
-    clustered = []
-    for sample in samples:
-        if sample.follows:
-            cluster, problem = first(sample)
-            sample = replace(sample, cluster=sample.cluster or cluster, fault=sample.fault or problem)
-        clustered.append(sample)
-    return tuple(clustered)
-
-
-# -- comparison --
 
 
 def _identity_of(plain: Mapping[str, Any]) -> Identity:
@@ -751,7 +396,7 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
     )
 
 
-def _same_sample(sample: Sample, other: Sample) -> bool:
+def is_same_sample(sample: Sample, other: Sample) -> bool:
     """True if the samples are equal, ignoring where their pictures are: digests identify them."""
 
     return sample == other or _anywhere(sample) == _anywhere(other)
@@ -759,26 +404,3 @@ def _same_sample(sample: Sample, other: Sample) -> bool:
 
 def _anywhere(sample: Sample) -> Sample:
     return replace(sample, pictures={name: replace(picture, path="") for name, picture in sample.pictures.items()})
-
-
-def _model_changes(old: Identity, new: Identity, *, finished: bool) -> list[str]:
-    changes = []
-    if old.type != new.type:
-        changes.append(change_words("type", old.type, new.type))
-    elif old.revision != new.revision:
-        changes.append(Text("its edits have changed") if finished else Text("its weights or its code have changed"))
-    if old.seed != new.seed:
-        changes.append(change_words("seed", old.seed, new.seed))
-    return [*changes, *_parameter_changes(old.parameters, new.parameters)]
-
-
-def _protocol_changes(old: AskedJudge, new: AskedJudge) -> list[str]:
-    if old.protocol_name != new.protocol_name:
-        return [change_words("protocol", old.protocol_name, new.protocol_name)]
-    changes = _parameter_changes(old.question_parameters(), new.question_parameters())
-    return [*changes, *([Text("the wording of its questions")] if old.texts != new.texts else [])]
-
-
-def _parameter_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    keys = dict.fromkeys((*old, *new))
-    return [change_words(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]

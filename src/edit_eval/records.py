@@ -150,7 +150,9 @@ class Sample:
     description: str = ""
     """Description of the source, in the language of the run."""
     language: str = "en"
+    """Of the instruction."""
     difficulty: str = ""
+    """A word of the benchmark's own, for filters and groups; so are `tags`."""
     tags: tuple[str, ...] = ()
     instructions: Mapping[str, str] = field(default_factory=dict)
     """The instruction in every language the benchmark has, for the report: `{"en": ..., "zh": ...}`."""
@@ -190,29 +192,32 @@ class Edit:
     edit_model: str
     """The model's name in the configuration."""
     seed: int
-    """The seed handed to the model: the model's `seed` + the sample's index (+ a stride for further edit seeds)."""
+    """The seed that the model was given: its own + the sample's index + 1,000,000 for each `edit_seed`."""
     edit_seed: int
     """Which of the `evaluation.edit_seeds` this is, from 0."""
     status: Status
     """`ok`, `pending`, `skipped`, `edit_failed` or `edit_refused`."""
     reason: str = ""
+    """Why there is no image."""
     image: str = ""
     """Path of the image, relative to the run directory."""
     pixels: str = ""
-    """SHA-256 of the image's size and RGB values (see `pictures.pixel_digest`)."""
+    """SHA-256 of the image's size and RGB values."""
     width: int = 0
     height: int = 0
     file_bytes: int = 0
+    """Size of the file; `width` and `height` are in pixels."""
     seconds: float = 0.0
     """Time that the model computed, in seconds."""
     device: str = ""
+    """Where it was made."""
     flags: tuple[str, ...] = ()
     """Remarks that are not failures: `identical_to_source`, `other_aspect_ratio`, `other_when_repeated`,
     `one_of_several`."""
     own_size: tuple[int, int] = (0, 0)
     """Width and height in which the picture came, if its model has scaled it; else zeros."""
     instruction: str = ""
-    """Instruction given to the model, if not the sample's own (see `Refinement`)."""
+    """Instruction given to the model, if not the sample's own: in rounds it has a judge's words in it."""
     made_in: str = ""
     """The column in which it was made, if it was kept from an earlier round: then it is that edit, at no cost. Empty
     for an edit of its own column. Never in the journal."""
@@ -516,8 +521,9 @@ class DeviceFailures:
     device: str
     """Device, or several joined by `+` if the model is spread over them."""
     model: str
-    """Key of the edit model or judge."""
+    """`edit:NAME` or `judge:NAME`."""
     attempts: int
+    """Attempts that failed."""
     out_of_memory: int
     """Attempts that ran out of memory."""
     error: str

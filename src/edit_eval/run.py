@@ -8,19 +8,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
+from edit_eval.asking import MOST_CELLS, refuse_too_many_cells
 from edit_eval.config.components import name_code
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.evaluation import EvaluationOptions, carry_out
-from edit_eval.experiment import MOST_CELLS, Experiment
+from edit_eval.execution.options import RunOptions
+from edit_eval.experiment import Experiment
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, certified
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import FAILED, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
+from edit_eval.reporting.displays import page_display
+from edit_eval.reporting.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.language import said, spoken
-from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.aggregates import RequiredCoverage
@@ -42,10 +45,9 @@ class ShownMeans(tuple[MeanScore, ...]):
 
     __slots__ = ()
 
-    def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import means_html  # only a notebook needs it
-
-        return means_html(self)
+    def _repr_html_(self) -> str | None:
+        display = page_display()
+        return display.show_means(self) if display else None
 
 
 class Analysed:
@@ -60,10 +62,9 @@ class Analysed:
     def __repr__(self) -> str:
         return repr(self.document)
 
-    def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import analysis_html
-
-        return analysis_html(self.name, self.document)
+    def _repr_html_(self) -> str | None:
+        display = page_display()
+        return display.show_analysis(self.name, self.document) if display else None
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Run:
             if isinstance(judge.protocol, DerivedScores) and (fault := judge.protocol.fault):
                 raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", self.path, fault))
         try:
-            experiment.refusing_too_much(min(MOST_CELLS, self._directory.most_cells))
+            refuse_too_many_cells(experiment, min(MOST_CELLS, self._directory.most_cells))
         except ConfigurationError as error:
             raise RunDirectoryError(
                 Text("{}: more than its journals can have come from: {}", self.path, error)
@@ -315,18 +316,21 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
-    def _repr_html_(self) -> str:
-        """Returns the view of a notebook: scores with intervals, coverage, controls, and a few of the pictures."""
-        from edit_eval.reporting.page.notebook import notebook_html, refused_html  # only a notebook needs it
+    def _repr_html_(self) -> str | None:
+        """Returns the view of a notebook: scores with intervals, coverage, controls, and a few of the pictures.
 
+        None without a display; the notebook then shows what `repr` says.
+        """
+        if (display := page_display()) is None:
+            return None
         try:
-            return notebook_html(self.results, self.summary, self.page, language=spoken(self.language))
+            return display.show_run(self.results, self.summary, self.page, language=spoken(self.language))
         except EditEvalError as error:
-            return refused_html(str(error))
+            return display.show_refusal(str(error))
 
     @property
     def page(self) -> Path:
-        """The report's page."""
+        """The report's page; without a display, `report.md`."""
         return page_of(self.path)
 
     @property
@@ -366,7 +370,8 @@ def evaluate(
     `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
     so far is kept.
     """
-    return Run(carry_out(configuration, **options))
+    own, loading = RunOptions.split(options)
+    return Run(carry_out(configuration, own, **loading))
 
 
 def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
@@ -396,10 +401,9 @@ class ShownComparison(Comparison):
     def __repr__(self) -> str:
         return "\n".join(map(said, answer_lines(self.verdict)))
 
-    def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import comparison_html
-
-        return comparison_html(self)
+    def _repr_html_(self) -> str | None:
+        display = page_display()
+        return display.show_comparison(self) if display else None
 
 
 def compare(

@@ -30,7 +30,7 @@ SHORT_OF_MEMORY = """
 import os
 import time
 from pathlib import Path
-from edit_eval.testing.fake_models import FakeEditModel
+from edit_eval.plugins.rehearse.in_worker.fake_models import FakeEditModel
 
 TRIED = Path(__file__).with_name("tried.txt")
 

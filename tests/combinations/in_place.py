@@ -27,7 +27,8 @@ from edit_eval import cli, evaluation
 from edit_eval.execution.contract import Event, Gpu, Machine, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.plugins.endpoints.in_worker import client
-from edit_eval.reporting.page import drawing_apart, files
+from edit_eval.reporting import drawing_apart
+from edit_eval.reporting import report as files
 from edit_eval.run import Run
 from edit_eval.statistics import intervals
 from edit_eval.verbs import command_line

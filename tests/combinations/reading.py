@@ -24,8 +24,8 @@ from combinations.reading_plan import PlanReadings
 from combinations.reading_spending import SpendingReadings
 from combinations.reading_training import TrainingReadings
 from combinations.reading_votes import VoteReadings
-from edit_eval.reporting.page.gallery import gallery
-from edit_eval.reporting.page.shown_pictures import PageFiles
+from edit_eval.plugins.page.gallery import gallery
+from edit_eval.plugins.page.shown_pictures import PageFiles
 from edit_eval.run import Run
 
 OUTCOMES = ("first", "second", "tie", "contradiction", "missing")

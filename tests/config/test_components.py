@@ -44,12 +44,12 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
 
 
 def test_the_list_imports_nothing() -> None:
-    for module in [m for m in sys.modules if m.startswith("edit_eval.testing")]:
+    for module in [m for m in sys.modules if m.startswith("edit_eval.plugins.rehearse")]:
         del sys.modules[module]
     entries = {e.name: e for e in known("edit_model")}
     assert entries["testing"].summary.startswith("Tints the source")
     assert entries["testing"].origin == "built in"
-    assert "edit_eval.testing.fake_models" not in sys.modules
+    assert "edit_eval.plugins.rehearse.in_worker.fake_models" not in sys.modules
 
 
 @pytest.mark.parametrize(

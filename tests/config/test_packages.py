@@ -17,13 +17,14 @@ import pytest
 
 import warm_starts
 from edit_eval import evaluate
+from edit_eval.asking import load_samples
 from edit_eval.config.components import describe, known, locate, nameless, unknown_type
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.kinds import KINDS
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import registered
 from edit_eval.errors import BenchmarkError, ConfigurationError
-from edit_eval.experiment import CONTROLS, load_samples
+from edit_eval.experiment import CONTROLS
 from edit_eval.plugins.trackers import tracking
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.store.examined import examined, take_examinations

@@ -10,7 +10,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.parameters import Parameter, describe_parameters
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.testing.fake_models import FakeEditModel
+from edit_eval.plugins.rehearse.in_worker.fake_models import FakeEditModel
 
 
 def test_defaults_are_filled_in_and_all_is_plain(load: Callable[..., Configuration]) -> None:

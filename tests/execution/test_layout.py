@@ -10,7 +10,7 @@ import pytest
 from edit_eval.config.loading import load_configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.session import lay_out
+from edit_eval.execution.layout import lay_out
 from edit_eval.plugins.preparation.planning import ImaginedMachine
 from small_benchmark import configuration
 

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from edit_eval import evaluate
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution import session as module
 from edit_eval.execution.session import Session, seen_before
-from edit_eval.experiment import Experiment, load_samples
 from edit_eval.plugins.preparation.planning import ImaginedMachine
 from edit_eval.records import Status
 from edit_eval.run import Run
@@ -120,7 +120,7 @@ def test_memory_that_others_hold_is_waited_for(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(module, "refuse", refuse)
     monkeypatch.setattr(time, "sleep", waits.append)
     told: list[str] = []
-    matrix = Matrix(Experiment.of(loaded, load_samples(loaded)))
+    matrix = Matrix(make_experiment(loaded, load_samples(loaded)))
     session.refuse_what_cannot_load(matrix, told.append)
     assert told == ["only 9.0 GiB free; looking again in 5 s", "only 30.0 GiB free; looking again in 15 s"]
     assert (waits, refusals) == ([5.0, 15.0], [])
@@ -141,7 +141,7 @@ def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) ->
         task=lambda model, message: Fate(10.0),
         machine=ImaginedMachine(3, 80 << 30),
     )
-    directory, matrix = RunDirectory(tmp_path / "run"), Matrix(Experiment.of(loaded, data))
+    directory, matrix = RunDirectory(tmp_path / "run"), Matrix(make_experiment(loaded, data))
     session = Session(loaded, driver)
     session.refuse_what_cannot_load(matrix)
     directory.begin()

@@ -209,7 +209,7 @@ def test_a_record_cannot_make_us_read_elsewhere(tmp_path: Path, undisturbed: Run
 OPENED = """
 import os, runpy, sys
 run, *known = (os.path.realpath(path) for path in sys.argv[1:])
-import edit_eval.run, edit_eval.reporting.page.files
+import edit_eval.run, edit_eval.reporting.report
 inside = (run + os.sep, *(path + os.sep for path in (*sys.path, sys.prefix, sys.base_prefix, *known) if path))
 def heard(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes)):

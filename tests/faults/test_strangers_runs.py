@@ -32,14 +32,15 @@ from edit_eval.config import components
 from edit_eval.config.components import Registered
 from edit_eval.errors import EditEvalError, RunDirectoryError
 from edit_eval.experiment import MOST_COLUMNS
+from edit_eval.plugins.page import charts as page_charts
+from edit_eval.plugins.page import page
+from edit_eval.plugins.page.export import export, ids_in
 from edit_eval.plugins.push.sending import push
 from edit_eval.plugins.reanalysis.files import reanalyse
 from edit_eval.plugins.serve.scoring import table_of
 from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.records import Results
-from edit_eval.reporting.page import charts as page_charts
-from edit_eval.reporting.page import page
-from edit_eval.reporting.page.files import draw, export, ids_in
+from edit_eval.reporting.report import draw
 from edit_eval.reporting.status import sample_document, status_document
 from edit_eval.run import Run, analyse, compare
 from edit_eval.statistics.summary import Summary

@@ -14,9 +14,10 @@ from rich.console import Console
 
 from documents import plain
 from edit_eval import evaluate
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.experiment import Experiment, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
 from edit_eval.reporting.results_sheet import print_summary
@@ -154,7 +155,7 @@ class TestBeforeTheRun:
         written = configuration(folder, **more)
         written["reward_model"] = judge
         loaded = load_configuration(written)
-        return Experiment.of(loaded, load_samples(loaded))
+        return make_experiment(loaded, load_samples(loaded))
 
     def test_a_judge_that_has_no_probabilities_is_refused_with_the_remedy(self, tmp_path: Path) -> None:
         (tmp_path / "own.py").write_text(VARYING, "utf-8")

@@ -16,11 +16,11 @@ from documents import plain
 from edit_eval import evaluate
 from edit_eval.config.components import describe
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.page.gallery import gallery
+from edit_eval.plugins.page.page import page
+from edit_eval.plugins.page.shown_pictures import PageFiles
 from edit_eval.records import Status
-from edit_eval.reporting.page.files import markdown
-from edit_eval.reporting.page.gallery import gallery
-from edit_eval.reporting.page.page import page
-from edit_eval.reporting.page.shown_pictures import PageFiles
+from edit_eval.reporting.report import markdown
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears

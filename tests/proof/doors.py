@@ -59,7 +59,8 @@ def _streams(scratch: Path) -> Iterator[tuple[Path, Path]]:
 
 def draw_here() -> None:
     """Has reports drawn in this process: one of its own takes seconds to begin, and there are dozens."""
-    from edit_eval.reporting.page import drawing_apart, files
+    from edit_eval.reporting import drawing_apart
+    from edit_eval.reporting import report as files
 
     def draw(run: Path) -> tuple[int, str]:
         from edit_eval.run import Run

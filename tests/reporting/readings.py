@@ -1,7 +1,7 @@
 """Eight runs whose verdicts are read by somebody who knows nothing of them, with the right answers.
 
 As a program it writes for each its page, what a terminal prints, and pictures of the first screens (with a browser):
-`cd tests; python -m reporting.readings FOLDER [RUN...]`. docs/decisions.md has how they are read and what came of it.
+`cd tests; python -m reporting.readings FOLDER [RUN...]`. bench/notes.md has how they are read and what came of it.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def main(folder: Path, names: list[str]) -> None:
     from playwright.sync_api import sync_playwright
     from rich.console import Console
 
-    from edit_eval.reporting.page.files import write_report
+    from edit_eval.reporting.report import write_report
     from edit_eval.reporting.results_sheet import print_summary
 
     with sync_playwright() as started:

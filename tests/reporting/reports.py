@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import summary_of
-from edit_eval.reporting.page.files import write_report
+from edit_eval.reporting.report import write_report
 from edit_eval.statistics.summary import Result, ScoreNumbers, Summary, summarise
 
 

@@ -17,6 +17,7 @@ from edit_eval.config.components import Registered
 from edit_eval.config.kinds import KINDS
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.rehearse.in_worker.fake_models import FakeJudge
 from edit_eval.reporting.components import (
     components_document,
     description_document,
@@ -25,7 +26,6 @@ from edit_eval.reporting.components import (
 )
 from edit_eval.reporting.language import VARIABLE
 from edit_eval.reporting.terminal_text import Spoken
-from edit_eval.testing.fake_models import FakeJudge
 from own_components import built_in
 
 
@@ -68,6 +68,7 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Examiners  (edit-eval run)",
         "Columns  (NAME: ...)",
         "Subjects  (edit-eval run)",
+        "Weights  (edit-eval plan)",
         "Checks  (edit-eval doctor)",
         "Followers  (edit-eval run)",
         "Partitions  (edit-eval run --shard)",
@@ -97,9 +98,9 @@ def test_a_name_of_several_kinds_is_described_as_each() -> None:
     assert [component["kind"] for component in document["components"]] == ["edit_model", "judge"]
     names = [parameter["name"] for parameter in document["components"][1]["parameters"]]
     assert names == [field.name for field in fields(FakeJudge.Parameters)]
-    lines = printed("testing")
-    assert "testing  edit model  edit_eval.testing.fake_models:FakeEditModel" in lines
-    assert "testing  judge  edit_eval.testing.fake_models:FakeJudge" in lines
+    text = " ".join(" ".join(printed("testing")).split())
+    assert "testing edit model edit_eval.plugins.rehearse.in_worker.fake_models:FakeEditModel" in text
+    assert "testing judge edit_eval.plugins.rehearse.in_worker.fake_models:FakeJudge" in text
 
 
 def test_what_may_stand_beside_the_parameters_is_named() -> None:

@@ -7,12 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
+from edit_eval.plugins.page.html import page_table
+from edit_eval.plugins.page.notebook import notebook_html
 from edit_eval.plugins.push.card import card
 from edit_eval.records import Results
 from edit_eval.reporting import comparison_tables, result_tables
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.page.html import page_table
-from edit_eval.reporting.page.notebook import notebook_html
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.table import Column, Line, Table, markdown_table, print_sheet
 from edit_eval.statistics.comparison import compare_models

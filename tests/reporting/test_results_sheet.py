@@ -14,16 +14,16 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from documents import plain
+from edit_eval.plugins.page.charts import charts
+from edit_eval.plugins.page.notebook import notebook_html
+from edit_eval.plugins.page.page import page
 from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.charts import charts
-from edit_eval.reporting.page.files import markdown
-from edit_eval.reporting.page.notebook import notebook_html
-from edit_eval.reporting.page.page import page
 from edit_eval.reporting.remarks import few_images, footnotes, unshown_lines
+from edit_eval.reporting.report import markdown
 from edit_eval.reporting.results_sheet import coverage_words, print_answer, print_summary
 from edit_eval.reporting.status import status_document
 from edit_eval.reporting.terminal_text import one_line

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from edit_eval.plugins.page.notebook import comparison_html, notebook_html
 from edit_eval.records import ExaminedJudge, Results, Scale, Scoring, Status
 from edit_eval.reporting import language as spoken
 from edit_eval.reporting import verdict as verdict_module
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.page.files import write_report
-from edit_eval.reporting.page.notebook import comparison_html, notebook_html
+from edit_eval.reporting.report import write_report
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import characters, drawing

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import Status
-from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, verdict_sheet
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import Comparison, compare, verdict_on_models

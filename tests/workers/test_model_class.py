@@ -20,7 +20,9 @@ from edit_eval.workers.model_class import find_class, make_parameters, refuse_ch
 def test_a_class_in_a_module_or_in_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "zz_my_models.py").write_text("class Outer:\n    class Inner: ...\n")
-    assert find_class("edit_eval.testing.fake_models:FakeJudge.Parameters", []).__name__ == "Parameters"
+    assert (
+        find_class("edit_eval.plugins.rehearse.in_worker.fake_models:FakeJudge.Parameters", []).__name__ == "Parameters"
+    )
     assert find_class("zz_my_models:Outer.Inner", [str(tmp_path)]).__qualname__ == "Outer.Inner"
     assert sys.path.count(str(tmp_path)) == 1
     assert find_class(f"{tmp_path}/zz_my_models.py:Outer", [str(tmp_path)]).__qualname__ == "Outer"

@@ -291,7 +291,7 @@ def test_what_cannot_be_loaded_says_why_and_ends(
 
 def test_parameters_that_a_class_does_not_know_are_named(tmp_path: Path) -> None:
     with StartedWorker(tmp_path) as worker:
-        worker.prepare("edit_eval.testing.fake_models:FakeJudge", {"default_anser": "8"})
+        worker.prepare("edit_eval.plugins.rehearse.in_worker.fake_models:FakeJudge", {"default_anser": "8"})
         assert worker.hear("broken")["error"] == "FakeJudge has no parameter `default_anser`"
 
 

@@ -148,6 +148,11 @@ KINDS: dict[Kind, ComponentKind] = {
         ("read", "divide", "take_turn"),
     ),
     "display": ComponentKind(
-        Text("a display"), "displays", "edit-eval run, report", "reporting.displays:LiveDisplay", ()
+        Text("a display"),
+        "displays",
+        "edit-eval run, report",
+        "reporting.displays:LiveDisplay",
+        (),
+        ("reporting.displays:PageDisplay",),
     ),
 }

@@ -25,9 +25,9 @@ class _Placed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     devices_per_replica: PositiveInteger = 1
-    """Spreads each replica over so many devices, for a model that fits on none."""
+    """Spreads each replica over so many devices, for a model that does not fit on one."""
     offload: Literal["none", "model", "group"] = "none"
-    """Weights are kept in host memory (`model`, `group`): slower, for a small GPU."""
+    """`model`, `group`: keeps weights in host memory, for a small GPU; slower. Only for classes that support it."""
     python: NotEmpty | None = None
     """The interpreter of the model's own environment: a path, or a name on the `PATH`."""
     conda_env: NotEmpty | None = None
@@ -35,11 +35,12 @@ class _Placed(BaseModel):
     uv: Annotated[tuple[str, ...], Field(min_length=1)] = ()
     """Or: a list of requirements, from which `uv` makes an environment once."""
     timeout: PositiveNumber = 600.0
-    """Seconds without a step, after which a worker is presumed dead and replaced."""
+    """Seconds without a step of an edit, or a token of a local judge's answer, until a worker is presumed dead and
+    replaced."""
     load_timeout: PositiveNumber = 3600.0
-    """Seconds for loading."""
+    """Seconds for loading; they begin again while weights are downloaded."""
     batch_size: PositiveInteger = 1
-    """Edits that one call of a judge scores."""
+    """Edits that one call of a judge scores. An edit model takes one sample at a time."""
 
 
 class Placement(_Placed):
@@ -71,7 +72,9 @@ class WrittenPlacement(_Placed):
     device: str | int | None = None
     """One replica on one device: `cuda:1`, `1`, `cpu`."""
     device_ids: str | int | list[str | int] = "auto"
-    """One replica on each of these, `[2, 3, 0]`; `auto`: every visible GPU; `cpu:4`: four workers on the CPU."""
+    """One replica on each of these, in this order: `[2, 3, 0]`, counted among the GPUs visible to the command. `auto`:
+    every visible GPU; without one, small models run on the CPU, and a model of more than 2 GB is refused. `cpu:4`: four
+    workers on the CPU; `cpu:1` for a model that needs no GPU, such as a server's client."""
     python_path: NotEmpty | None = None
     """`python`, in files of the original scripts."""
     use_batch_inference: bool = True

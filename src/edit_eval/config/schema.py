@@ -1,4 +1,4 @@
-"""The configuration after reading: typed, complete, frozen. What each key means is in docs/configuration.md."""
+"""The configuration after reading: typed, complete, frozen. docs/configuration.md is made of the docstrings here."""
 
 from __future__ import annotations
 
@@ -164,7 +164,8 @@ class Filters(Section):
     """Which samples of the benchmark take part. An empty list filters nothing."""
 
     categories: Words = ()
-    """Only these categories, as in the file or canonical: `物理` equals `physical`."""
+    """Only these categories, as in the file (`物理`) or canonical: `physical`, `environmental`, `social`,
+    `causal`, `referential`."""
     difficulty: Words = ()
     """Only these difficulties."""
     tags: Words = ()
@@ -192,10 +193,10 @@ class BenchmarkSection(ClassSection):
 
     filters: Filters = Filters()
     on_bad_sample: OnBadSample = "error"
-    """A sample that cannot be used stops the run before anything is loaded (`error`), or is left out and counted as not
-    scored (`skip`)."""
+    """`error`: samples that cannot be used stop the run before anything is loaded, and are all named. `skip`: they are
+    left out, named in every report, and counted as not scored."""
     language: Language = "en"
-    """Which instruction, description and rubric are used, and the language of the report."""
+    """Language of instructions, descriptions and rubrics, and of the report: `en` or `zh`."""
 
     @property
     def source(self) -> str:
@@ -228,9 +229,10 @@ class PromptsSection(Section):
     """What replaces the packaged rubric in a category."""
 
     system_prompt: NotBlank | None = None
-    """What the judge is."""
+    """The judge's role; without it, the rubric's."""
     user_prompt_template: NotBlank | None = None
-    """What it is asked, with `{original_description}` and `{edit_instruction}`."""
+    """The question; without it, the rubric's. `{original_description}` and `{edit_instruction}` are filled in. Another
+    word in braces is refused; other braces (`{"score": 7}`) are plain text."""
 
     @model_validator(mode="after")
     def _replaces_something(self) -> PromptsSection:
@@ -243,7 +245,7 @@ class NamedProtocol(NamedClass):
     """What a protocol is given besides its class's parameters."""
 
     retries: Retries | None = None
-    """How often a question is asked again after a reply that cannot be read; 2 by default."""
+    """How often a question is asked again after a reply that cannot be read; 2 unless given, 100 at most."""
 
 
 GONE: Mapping[str, Mapping[str, object]] = {
@@ -270,7 +272,7 @@ class ProtocolSection(ClassSection):
     """What a judge is asked; among its parameters are language, prompts and measures, filled in."""
 
     retries: Retries = 2
-    """How often a question is asked again after a reply that cannot be read."""
+    """How often a question is asked again after a reply that cannot be read; 100 at most."""
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
@@ -294,7 +296,8 @@ class ModelSection(ClassSection):
     names: dict[str, str] = Field(default={}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
-    """A sample's seed is this plus its index in the benchmark."""
+    """A sample's seed is this plus its index in the whole benchmark. The model gets the sum, which is part of the
+    key."""
     protocol: ProtocolSection | None = None
     """What a judge is asked, complete; None for an edit model."""
 
@@ -323,18 +326,21 @@ class EvaluationSection(Section):
     """How often edits are made and judged, and what counts as complete."""
 
     min_coverage: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
-    """Share of its scores that each edit model must have from each judge; with less the exit code is 3."""
+    """Share of its scores that each edit model must have from each judge. With less, the report begins with that, and
+    the exit code is 3. Failed and skipped samples count as not scored."""
     edit_seeds: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How many edits of each sample are made, each with a seed of its own."""
+    """How many edits of each sample are made, each with a seed of its own; 1000 at most."""
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How often each judge judges each edit."""
+    """How often each judge judges each edit; 1000 at most."""
     readings: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How often each question is put within one judgement; a score is the mean of its readings."""
+    """How often each question is asked within one judgement, each time with another seed; 1000 at most. A score is the
+    mean of its readings. For a judge that samples its answers (`temperature: 0.7`)."""
     controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
-    """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit. `auto`:
-    as many as show that a judge puts them last."""
+    """For how many samples each judge also scores controls: the source unchanged, a grey picture, another sample's
+    edit. `auto`: in steps, as many as show that a judge scores them last. `0`: none."""
     more_controls: tuple[Annotated[str, AfterValidator(registered("control"))], ...] = ()
-    """Further registered controls, by name, for the same samples."""
+    """Further registered controls, by name, for the same samples; with `auto` each takes from the number of the
+    others."""
 
 
 class ColumnsSection(Section):
@@ -369,27 +375,29 @@ class ExecutionSection(Section):
     """The order of work, and its spread over devices; never part of a key."""
 
     driver: Annotated[str, AfterValidator(registered("driver"))] = "local"
-    """What starts workers: this machine, or another registered driver, such as a Ray cluster."""
+    """What starts workers: `local`, this machine, or another registered driver, such as `ray`, a Ray cluster."""
     address: Annotated[str, Field(min_length=1)] | None = None
     """Address of the driver's cluster. For `ray`, `auto` is the one this machine belongs to; None uses that, or starts
     one here."""
     schedule: Literal["pull", "round_robin", "batch_sync"] = "pull"
-    """A free device takes the next sample (`pull`), edit i goes to device i mod N (`round_robin`), or that, and all
-    wait for each other after each N (`batch_sync`)."""
+    """`pull`: a free device takes the next sample. `round_robin`: edit i goes to device i mod N. `batch_sync`: the
+    same, and all devices wait for each other after every N edits."""
     order: Literal["by_stage", "by_category"] = "by_stage"
-    """All edits, then all scores; or a category's edits, then its scores, then the next category."""
+    """`by_stage`: all edits, then all scores. `by_category`: a category's edits, then its scores, then the next one."""
     placement: Literal["auto", "swap", "together"] = "auto"
-    """Both models stay on a GPU (`together`), one at a time (`swap`), or together where both fit (`auto`)."""
+    """`together`: both models stay on a GPU. `swap`: one at a time. `auto`: together where both fit."""
     start: Literal["asap", "together"] = "asap"
-    """A device begins when its model is loaded, or all begin when all are loaded."""
+    """`asap`: a device begins when its model is loaded. `together`: all begin when all are loaded."""
     load_concurrency: Literal["auto"] | PositiveInteger = "auto"
-    """How many models load at once on each machine; `auto`: as many as host memory allows."""
+    """How many models load at once on each machine; `auto`: as many as host memory allows, one if a size is unknown."""
     pilot: bool = True
-    """First, one sample of each category goes through edit, judge and parser."""
+    """First, one sample of each category, three at least, goes through edit, judge and parser."""
     max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """Most US dollars that the run may spend on models that somebody else runs, over all its starts; None: no limit."""
+    """Most US dollars that the run may spend on models behind an interface, over all its starts; None: no limit. The
+    run ends with exit code 4 before a request could exceed it; rerun it with a higher limit to resume."""
     progress: Literal["auto", "rich", "plain", "lines", "none"] = "auto"
-    """Bars (`rich`), few lines (`plain`), a line for every score (`lines`), or nothing (`none`)."""
+    """`rich`: bars. `plain`: few lines. `lines`: also one for every score, with the judge's words. `none`: nothing.
+    `auto`: bars in a terminal, else few lines."""
 
 
 class Configuration(Section):

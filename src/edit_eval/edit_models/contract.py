@@ -225,7 +225,7 @@ class EditModelExtras(Protocol):
 
 
 class ControlPicture:
-    """A control of yours: a picture that no real edit should score below, judged in place of one.
+    """A picture that no real edit should score below, judged in place of one.
 
     Such as the source upside down. It is made beside the judge, in the judge's environment, of the source alone, and
     must always come out the same. The first line of the class's docstring says what it is.

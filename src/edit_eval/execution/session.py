@@ -4,46 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import shlex
 import signal
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from importlib import metadata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from edit_eval.config.components import named
 from edit_eval.config.schema import Configuration
-from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.checks import CheckContext, card_of, choose, refuse, sale_findings, short_limits, silent_judges
-from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
+from edit_eval.execution.contract import Driver, Gpu, Price, Specifications, WorkerSpecification
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
 from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
-from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
+from edit_eval.execution.engine.interruption import ENDED, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work, left_to_do
-from edit_eval.execution.machine.environments import interpreter
+from edit_eval.execution.layout import Layout, environment_record, grow, lay_out, machines_record
 from edit_eval.execution.machine.gauges import Gauges
-from edit_eval.execution.machine.places import Place, lost_to, model_on, places, places_on, said_of
+from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.space import what_is_short
+from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
-from edit_eval.json_values import JsonObject
 from edit_eval.records import Sample, Status, model_title
 from edit_eval.scheduling.batches import batches_of, companies
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.simulation import Began, rest_of_a_run
-from edit_eval.scheduling.tasks import Model, Work
+from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
@@ -58,87 +55,12 @@ def driver_of(configuration: Configuration) -> Driver:
     return driver
 
 
-PATIENCE = 0.9
-"""Share of `load_timeout` in which a server must be ready, so that the worker can still say what it waits for."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """All models of a configuration on their devices."""
-
-    models: list[Model] = field(default_factory=list)
-    reasons: dict[str, str] = field(default_factory=dict)
-    """Why each model's devices were chosen, by its key."""
-    specifications: dict[tuple[str, Place], WorkerSpecification] = field(default_factory=dict)
-    host_of: dict[str, str] = field(default_factory=dict)
-    """The machine of each GPU in a cluster."""
-    lost: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Of each model, the GPUs that it was to run on and that do not answer: (its key, the device) -> the sentence."""
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """All devices of all models, in order."""
-        return tuple(dict.fromkeys(device for devices in self.places.values() for device in devices))
-
-    @property
-    def places(self) -> dict[str, tuple[str, ...]]:
-        """Each model's devices, in order."""
-        return {model.key: tuple(d for place in model.places for d in place) for model in self.models}
-
-
-def grow(
-    configuration: Configuration, specifications: Specifications, gpus: Sequence[Gpu]
-) -> dict[tuple[str, Place], WorkerSpecification]:
-    """Returns how to start models on GPUs that have joined: as elsewhere, and only models that take every GPU."""
-    grown = {}
-    for key, section in configuration.models.items():
-        known = next(specification for (model, _), specification in specifications.items() if model == key)
-        for place in places_on(section, gpus):
-            grown[key, place] = replace(known, name=_log_name(key, place), devices=place)
-    return grown
-
-
-def _log_name(key: str, place: Place) -> str:
-    return f"{key.replace(':', '-')}-{'+'.join(place).replace(':', '')}"
-
-
-def lay_out(configuration: Configuration, machine: Machine) -> Layout:
-    """Gives every model its devices. Raises `ConfigurationError` for a missing device or environment."""
-    layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus()})
-    for key, section in configuration.models.items():
-        chosen, layout.reasons[key] = places(section, machine)
-        lost = lost_to(section, machine)
-        layout.lost.update(zip(((key, name) for name in lost), said_of(lost), strict=True))
-        layout.models.append(model_on(chosen, key, section, configuration.folder))
-        python, placement, server = interpreter(section), section.placement, None
-        if section.served:  # the environment is the server's; the worker that queries it runs in ours
-            python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)
-        for place in chosen:
-            layout.specifications[key, place] = WorkerSpecification(
-                name=_log_name(key, place),
-                model=key,
-                devices=place,
-                class_path=section.class_path,
-                parameters=section.parameters,
-                python=python,
-                server=server,
-                import_path=() if section.type else (str(configuration.folder),),
-                offload=placement.offload,
-                timeout=placement.timeout,
-                load_timeout=placement.load_timeout,
-            )
-    return layout
-
-
-RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
-
-
 class Session:
     """All that one start needs besides the records."""
 
     def __init__(self, configuration: Configuration, driver: Driver) -> None:
         self.configuration = configuration
-        self._driver = driver
+        self.driver = driver
 
     @cached_property
     def layout(self) -> Layout:
@@ -146,7 +68,7 @@ class Session:
 
         Raises `ConfigurationError` for a missing device or environment.
         """
-        return lay_out(self.configuration, self._driver.machine())
+        return lay_out(self.configuration, self.driver.machine())
 
     def refuse_what_cannot_load(self, matrix: Matrix, tell: Callable[[str], Any] = lambda note: None) -> None:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here.
@@ -161,30 +83,30 @@ class Session:
             laid_out = [model for model in self.layout.models if model.key in busy]
             for wait in LOAD_AGAIN:
                 try:
-                    return refuse(CheckContext(self.configuration, self._driver.machine(), laid_out=laid_out))
+                    return refuse(CheckContext(self.configuration, self.driver.machine(), laid_out=laid_out))
                 except Stopped as held:
                     tell(Text("{}; looking again in {:g} s", held, wait))
                     time.sleep(wait)
-            refuse(CheckContext(self.configuration, self._driver.machine(), laid_out=laid_out))
+            refuse(CheckContext(self.configuration, self.driver.machine(), laid_out=laid_out))
 
     def refuse_judges(self, *, together: bool) -> None:
         """Does the same for all judges before they have work; `together` on devices that they share."""
         execution = self.configuration.execution.model_copy(update={"placement": "together" if together else "swap"})
         configuration = self.configuration.model_copy(update={"execution": execution})
-        refuse(CheckContext(configuration, self._driver.machine(), laid_out=self.layout.models))
+        refuse(CheckContext(configuration, self.driver.machine(), laid_out=self.layout.models))
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Returns notes on differences from the run's last start, and on GPUs of several kinds.
 
         With `strict` a difference from the last start raises `RunDirectoryError` instead.
         """
-        now = environment_record(self.layout, self._driver.machine())
+        now = environment_record(self.layout, self.driver.machine())
         notes = [
             *changed_since_the_last_start(directory, now, strict=strict),
             *several_kinds(now),
             *unlike_machines(now),
         ]
-        return notes + [note for host in self._driver.machine().hosts() for note in host.notes]
+        return notes + [note for host in self.driver.machine().hosts() for note in host.notes]
 
     def specifications(self, experiment: Experiment, logs: Path) -> dict[tuple[str, Place], WorkerSpecification]:
         """Returns how to start each model on each place; its output goes to the folder `logs`."""
@@ -204,189 +126,272 @@ class Session:
             for of, specification in self.layout.specifications.items()
         }
 
-    def _on_the_cpu(self, machine: Machine) -> Iterator[str]:
-        """Yields a sentence for each model that runs on the CPU since no GPU is visible, where there may be some."""
-        if machine.lost() or machine.fault() or machine.limit():
-            for model in self.layout.models:
-                section = self.configuration.models[model.key]
-                if (
-                    section.placement.device_ids == "auto"
-                    and model.holds_device
-                    and model.places[0][0].startswith("cpu")
-                ):
-                    yield Text("{}: {}", model.title, self.layout.reasons[model.key])
-
     def run(
         self,
         matrix: Matrix,
         directory: RunDirectory,
         spectator: Spectator,
         everything: Sequence[Sample],
-        *,
-        strict_environment: bool = False,
-        command: Sequence[str] = (),
+        options: RunOptions = NO_OPTIONS,
         shard: Shard | None = None,
-        grace: float = GRACE_SECONDS,
     ) -> None:
         """Does all work that is left, or all of a `shard`.
 
-        Raises `Stopped`, and `KeyboardInterrupt` when interrupted; tasks under way then have `grace` seconds. What
-        models say about their environments is compared with earlier starts; with `strict_environment` a difference ends
+        Raises `Stopped`, and `KeyboardInterrupt` when interrupted; tasks under way then have the options' `grace`. What
+        models say about their environments is compared with earlier starts; if `strict_environment`, a difference ends
         the start with `RunDirectoryError`. Batches are cut from `everything`: the whole benchmark in its order, before
-        any filters. `command` is the command line.
+        any filters.
         """
-        execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
-        choices = choose(self.configuration, layout.models, machine)
-        work, estimates = Work(), seen_before(matrix, directory)
-        sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        batches = batches_of(sizes, everything)
-        mine = None
-        if shard is not None:
-            of = partition().divide(matrix.experiment, list(sizes.values()), companies(everything), shard.count)
-            mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
-            matrix.own = frozenset(matrix.samples[position].id for position in mine)
-            spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))
-        pilot = choose_pilot(matrix, mine) if execution.pilot else PilotCells()
-        policy = Policy(
-            layout.models,
-            work,
-            estimates,
+        start = RunStart(self, matrix, directory, spectator, everything, options, shard)
+        if not start.work.finished:
+            start.run()
+
+
+class RunStart:
+    """Work is laid out when it is made; `run` has the engine do it."""
+
+    def __init__(
+        self,
+        session: Session,
+        matrix: Matrix,
+        directory: RunDirectory,
+        spectator: Spectator,
+        everything: Sequence[Sample],
+        options: RunOptions,
+        shard: Shard | None,
+    ) -> None:
+        """`everything` is the whole benchmark in its order, before any filters: batches are cut from it."""
+        # What is given.
+        self.configuration, self.layout = session.configuration, session.layout
+        self.options, self.shard, self._session = options, shard, session
+        self.driver, self.machine = session.driver, session.driver.machine()
+        self.matrix, self.directory, self.spectator = matrix, directory, spectator
+        # The work, and who does what next.
+        self.choices = choose(self.configuration, self.layout.models, self.machine)
+        self.work, self.estimates = Work(), seen_before(matrix, directory)
+        self._sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
+        self._batches = batches_of(self._sizes, everything)
+        self._mine = None if shard is None else self._take_share(shard, everything)
+        self._pilot = choose_pilot(matrix, self._mine) if self.configuration.execution.pilot else PilotCells()
+        self.policy = self._make_policy()
+        # What is recorded and told.
+        self._began, self._end_turn = Began(), _nothing
+        self._models_say = ModelsSay(directory, strict=options.strict_environment)
+        watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
+        self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates)
+        self._fill(self._pilot)
+        # A function: predictions copy the work, and with a bound method all that is here.
+        self.work.before_the_end_of = lambda: self._open_stages()
+
+    # -- the work --
+
+    def _take_share(self, shard: Shard, everything: Sequence[Sample]) -> frozenset[int]:
+        """Returns the positions of the shard's own samples."""
+        sizes, groups = list(self._sizes.values()), companies(everything)
+        of = partition().divide(self.matrix.experiment, sizes, groups, shard.count)
+        mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
+        self.matrix.own = frozenset(self.matrix.samples[position].id for position in mine)
+        self.spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))
+        return mine
+
+    def _make_policy(self) -> Policy:
+        execution, host_of = self.configuration.execution, self.layout.host_of
+        return Policy(
+            self.layout.models,
+            self.work,
+            self.estimates,
             schedule=execution.schedule,
             start=execution.start,
-            placement=choices.placement.value,
-            load_concurrency=choices.load_concurrency.value,
-            host=lambda device: layout.host_of.get(device, ""),
+            placement=self.choices.placement.value,
+            load_concurrency=self.choices.load_concurrency.value,
+            host=lambda device: host_of.get(device, ""),
         )
 
-        began = Began()
+    def _fill(self, pilot: PilotCells, opened: frozenset[int] | None = None) -> None:
+        by_category = self.configuration.execution.order == "by_category"
+        fill_work(
+            self.work, self.matrix, self._batches, by_category=by_category, pilot=pilot, mine=self._mine, opened=opened
+        )
 
-        def tell_prediction(all_work: bool) -> None:
-            said = Text("every edit model and judge works") if all_work else Text("it is over")
-            left = rest_of_a_run(work, estimates, policy, began.elapsed(engine.now)).seconds
-            soon = "" if left is None else Text("; about {} left", roughly(left))
-            spectator.note(Text("pilot: {}{}", said, soon))
-            for sentence in cut_off_sentences(matrix, pilot.judgements):
-                spectator.note(Text("pilot: {}", sentence))
-            took = {name: size * (estimates.unit[f"judge:{name}"].value or 0.0) for name, size in sizes.items()}
-            for finding in silent_judges(self.configuration, took):
-                spectator.note(Text("pilot: {}", finding.line))
+    def _open_stages(self) -> None:
+        """Adds the work of subjects that are asked about only now that others are done."""
+        opened = self.matrix.stages.open_stages()
+        for name, kind in kinds().items():
+            if more := [subject for subject in opened if subject in self.matrix.cells.of_kind(name)]:
+                self.spectator.note(kind.say_why(self.matrix, more))
+        if opened:
+            self.recorder.tell(opened)
+            self._fill(PilotCells(), frozenset(opened))
 
-        def end(why: str) -> None:
-            engine.begin_nothing_more(why)
+    # -- the pilot's end --
 
-        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction, end), estimates)
+    def _tell_prediction(self, all_work: bool) -> None:
+        note = self.spectator.note
+        said = Text("every edit model and judge works") if all_work else Text("it is over")
+        elapsed = self._began.elapsed(self.engine.now)
+        left = rest_of_a_run(self.work, self.estimates, self.policy, elapsed).seconds
+        soon = "" if left is None else Text("; about {} left", roughly(left))
+        note(Text("pilot: {}{}", said, soon))
+        for sentence in cut_off_sentences(self.matrix, self._pilot.judgements):
+            note(Text("pilot: {}", sentence))
+        unit = self.estimates.unit
+        took = {name: size * (unit[f"judge:{name}"].value or 0.0) for name, size in self._sizes.items()}
+        for finding in silent_judges(self.configuration, took):
+            note(Text("pilot: {}", finding.line))
 
-        def fill(pilot: PilotCells = PilotCells(), opened: Container[int] | None = None) -> None:  # noqa: B008
-            by_category = execution.order == "by_category"
-            fill_work(work, matrix, batches, by_category=by_category, pilot=pilot, mine=mine, opened=opened)
+    def _end(self, why: str) -> None:
+        self.engine.begin_nothing_more(why)
 
-        def look() -> None:
-            opened = matrix.stages.open_stages()
-            for name, kind in kinds().items():
-                if more := [subject for subject in opened if subject in matrix.cells.of_kind(name)]:
-                    spectator.note(kind.say_why(matrix, more))
-            if opened:
-                recorder.tell(opened)
-                fill(opened=frozenset(opened))
+    # -- the engine, and what it asks and tells --
 
-        fill(pilot)
-        work.before_the_end_of = look
-        if work.finished:
-            return
-        specifications = self.specifications(matrix.experiment, directory.path / "logs")
+    @cached_property
+    def engine(self) -> Engine:
+        """Made when it is first asked for, of all that stands above and below."""
+        return Engine(
+            self.driver,
+            self.policy,
+            self.work,
+            self.recorder,
+            self.spectator,
+            self._specifications,
+            growth=self._grow,
+            interruption=self._interruption,
+            observer=self._observe,
+            users=self._gauges.users,
+            purse=self._purse,
+        )
+
+    @cached_property
+    def _specifications(self) -> Specifications:
+        return self._session.specifications(self.matrix.experiment, self.directory.path / "logs")
+
+    @cached_property
+    def _interruption(self) -> Interruption:
+        return Interruption(self.options.grace)
+
+    @cached_property
+    def _gauges(self) -> Gauges:
+        return Gauges(self.policy.replicas, self.recorder.event, self.machine)
+
+    @cached_property
+    def _prices(self) -> dict[str, Price]:
+        return prices_of(self.configuration)
+
+    @cached_property
+    def _purse(self) -> Purse:
+        """What may be spent, with what earlier starts have spent and bought."""
+        timeline = self.directory.timeline() if are_sold(self.configuration) else None
+        self.recorder.submitted_before |= timeline.submitted if timeline else {}
+        for sentence in submitted_words(self.recorder.submitted_before, self.matrix.edits):
+            self.spectator.note(sentence)
+        limit, before = self.configuration.execution.max_cost, timeline.spent if timeline else ()
+        return Purse(self._prices, limit, before, self._bill, self.spectator.note)
+
+    @cached_property
+    def _environment(self) -> dict[str, Any]:
+        """What is recorded of the start; GPUs that join are added."""
+        environment = {**environment_record(self.layout, self.machine), "choices": self.choices.as_plain()}
+        environment = {"folder": os.getcwd(), **environment}  # relative paths count from there
+        command = self.options.command
+        return {"command": shlex.join(command), **environment} if command else environment
+
+    def _grow(self, gpus: Sequence[Gpu]) -> Specifications:
+        self.layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
+        self._environment.update(machines_record(self.machine))
+        return grow(self.configuration, self._specifications, gpus)
+
+    def _bill(self, event: str, *, model: str, **of: Any) -> None:
+        identity = self.matrix.experiment.identities.get(model, "")
+        self.recorder.event(event, model=model, identity=identity, **of)
+
+    def _observe(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
+        self._gauges(replica, what, message)
+        if what == "started":
+            self._began.tasks[message["task"]] = self.engine.now
+        elif what == "loading":
+            self._began.replicas[replica.number] = self.engine.now
+        if what == "loaded":
+            del self._began.replicas[replica.number]
+            self._end_turn()
+            for note in self._models_say.compare(replica.model.key, message["about"], "+".join(replica.place)):
+                self.spectator.note(note)
+
+    # -- one start --
+
+    def run(self) -> None:
+        """Does the work. Raises as `Session.run`."""
+        for note in self._costs():
+            self.spectator.note(note)
+        self.recorder.event("devices", devices=list(self.layout.devices))
+        self.directory.write_environment(self._environment)
+        for (key, device), sentence in self.layout.lost.items():
+            where = Text("{} on {}", model_title(key), device)
+            self.recorder.event("retired", replica=where, model=key, place=[device], reason=sentence)
+        for note in self._oddities():
+            self.spectator.note(note)
+        table, latest = JudgementTable(self.matrix), self._gauges.latest
+        self.spectator.begin(table, self.policy, self.work, self.estimates, latest, self.directory)
+        with self._interruption, self._turn() as self._end_turn:
+            self._run_engine()
+
+    def _turn(self) -> contextlib.AbstractContextManager[Callable[[], None]]:
+        """Waits until fewer other shards of the run are loading than may at once; gives what ends the turn."""
+        at_once = self.configuration.execution.load_concurrency
+        if self.shard is None or at_once == "auto":
+            return contextlib.nullcontext(_nothing)
+        return partition().take_turn(self.directory.path, at_once, self.spectator.note, self._interruption)
+
+    def _run_engine(self) -> None:
+        engine = self.engine
+        try:
+            with self._gauges:
+                engine.run()
+        except KeyboardInterrupt:
+            if self._interruption.signal == signal.SIGUSR1:
+                raise Stopped(ENDED) from None
+            raise Interrupted(self._interruption.signal or 2) from None
+        except CannotWrite as error:
+            number = getattr(error.__cause__, "errno", None)
+            raise CannotWrite(Text("{}; {}", error, what_is_short(number, self.matrix, self.directory.path))) from error
+        finally:
+            self.spectator.end()
+            said = self._models_say
+            with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
+                self.directory.write_environment({**self._environment, "models": engine.about, "unlike": said.unlike})
+
+    def _costs(self) -> Iterator[str]:
+        """Yields what controls and paid models come to. Raises `ConfigurationError` if a limit could not be kept."""
+        matrix, configuration = self.matrix, self.configuration
         controls = matrix.list_open_subjects("control")
         its = [of for of in controls if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
         if its and (sentence := ControlQuestions.of(matrix.experiment).sentence):
-            spectator.note(sentence)
-        prices = prices_of(self.configuration)
-        refuse_unbounded(self.configuration, prices, sharded=shard is not None)
-        for sentence in cost_words(prices, left_to_do(matrix)) if prices else ():
-            spectator.note(sentence)
-        for section in self.configuration.models.values():
-            for finding in sale_findings(card_of(section, self.configuration.folder), section.name):
+            yield sentence
+        refuse_unbounded(configuration, self._prices, sharded=self.shard is not None)
+        yield from cost_words(self._prices, left_to_do(matrix)) if self._prices else ()
+        for section in configuration.models.values():
+            for finding in sale_findings(card_of(section, configuration.folder), section.name):
                 if finding.level == "warning":
-                    spectator.note(finding.text)
+                    yield finding.text
 
-        def growth(gpus: Sequence[Gpu]) -> Specifications:
-            layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
-            environment.update(machines_record(machine))
-            return grow(self.configuration, specifications, gpus)
+    def _oddities(self) -> Iterator[str]:
+        """Yields what is not as one would expect: lost GPUs, models on the CPU, settings held back, short limits."""
+        yield from dict.fromkeys(self.layout.lost.values())
+        yield from self._on_the_cpu()
+        yield from self.choices.at_start
+        for finding in short_limits(self.configuration, self.matrix.experiment) if self._pilot.judgements else ():
+            yield finding.line
 
-        recorder.event("devices", devices=list(layout.devices))
-        say = ModelsSay(directory, strict=strict_environment)
-        environment = {**environment_record(layout, machine), "choices": choices.as_plain()}
-        environment = {"folder": os.getcwd(), **environment}  # relative paths count from there
-        if command:
-            environment = {"command": shlex.join(command), **environment}
-        directory.write_environment(environment)
-        for (key, device), sentence in layout.lost.items():
-            where = Text("{} on {}", model_title(key), device)
-            recorder.event("retired", replica=where, model=key, place=[device], reason=sentence)
-        for sentence in (*dict.fromkeys(layout.lost.values()), *self._on_the_cpu(machine), *choices.at_start):
-            spectator.note(sentence)
-        for finding in short_limits(self.configuration, matrix.experiment):
-            if pilot.judgements:
-                spectator.note(finding.line)
-        gauges = Gauges(policy.replicas, recorder.event, machine)
-        spectator.begin(JudgementTable(matrix), policy, work, estimates, gauges.latest, directory)
+    def _on_the_cpu(self) -> Iterator[str]:
+        """Yields a sentence for each model that runs on the CPU since no GPU is visible, where there may be some."""
+        if self.machine.lost() or self.machine.fault() or self.machine.limit():
+            for model in self.layout.models:
+                automatic = self.configuration.models[model.key].placement.device_ids == "auto"
+                if automatic and model.holds_device and model.places[0][0].startswith("cpu"):
+                    yield Text("{}: {}", model.title, self.layout.reasons[model.key])
 
-        def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
-            gauges(replica, what, message)
-            if what == "started":
-                began.tasks[message["task"]] = engine.now
-            elif what == "loading":
-                began.replicas[replica.number] = engine.now
-            if what == "loaded":
-                del began.replicas[replica.number]
-                turn_is_over()
-                for note in say.compare(replica.model.key, message["about"], "+".join(replica.place)):
-                    spectator.note(note)
 
-        at_once = execution.load_concurrency
-        with (
-            Interruption(grace) as interruption,
-            contextlib.nullcontext(lambda: None)
-            if shard is None or at_once == "auto"
-            else partition().take_turn(directory.path, at_once, spectator.note, interruption) as turn_is_over,
-        ):
-            timeline = directory.timeline() if are_sold(self.configuration) else None
-            before = timeline.spent if timeline else ()
-            recorder.submitted_before |= timeline.submitted if timeline else {}
-            for sentence in submitted_words(recorder.submitted_before, matrix.edits):
-                spectator.note(sentence)
-            identities = matrix.experiment.identities
-
-            def bill(event: str, *, model: str, **of: Any) -> None:
-                recorder.event(event, model=model, identity=identities.get(model, ""), **of)
-
-            purse = Purse(prices, execution.max_cost, before, bill, spectator.note)
-            engine = Engine(
-                self._driver,
-                policy,
-                work,
-                recorder,
-                spectator,
-                specifications,
-                growth=growth,
-                interruption=interruption,
-                observer=observe,
-                users=gauges.users,
-                purse=purse,
-            )
-            try:
-                with gauges:
-                    engine.run()
-            except KeyboardInterrupt:
-                if interruption.signal == signal.SIGUSR1:
-                    raise Stopped(ENDED) from None
-                raise Interrupted(interruption.signal or 2) from None
-            except CannotWrite as error:
-                number = getattr(error.__cause__, "errno", None)
-                raise CannotWrite(Text("{}; {}", error, what_is_short(number, matrix, directory.path))) from error
-            finally:
-                spectator.end()
-                with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
-                    directory.write_environment({**environment, "models": engine.about, "unlike": say.unlike})
+def _nothing() -> None:
+    """Nobody waits for this load."""
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
@@ -413,39 +418,3 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, signal: int) -> None:
         super().__init__(Text("signal {}", signal))
         self.signal = signal
-
-
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    """Returns the versions of the recorded libraries; cached, as each look-up takes milliseconds and a process does it
-    twice a run."""
-    versions = []
-    for name in RECORDED_LIBRARIES:
-        try:
-            versions.append((name, metadata.version(name)))
-        except metadata.PackageNotFoundError:
-            continue
-    return tuple(versions)
-
-
-def environment_record(layout: Layout, machine: Machine) -> JsonObject:
-    """Returns what results depend on besides their keys: versions and devices. Recorded, not hashed; no variables."""
-    return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "host": platform.node(),
-        "processors": os.cpu_count(),
-        "libraries": dict(_versions()),
-        "devices": list(layout.devices),
-        "places": {model: list(devices) for model, devices in layout.places.items()},
-        "layout": layout.reasons,
-        **machines_record(machine),
-    }
-
-
-def machines_record(machine: Machine) -> JsonObject:
-    """Returns the GPUs and, of a cluster, its machines."""
-    seen = machine.gpus()
-    gpus = [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in seen]
-    hosts = [{"name": h.name, "devices": list(h.devices), **h.about, "notes": list(h.notes)} for h in machine.hosts()]
-    return {"gpus": gpus, **({"machines": hosts} if hosts else {})}

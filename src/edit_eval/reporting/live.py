@@ -54,10 +54,13 @@ class Count:
 
     ok: int = 0
     failed: int = 0
+    """Of judgements only those of an existing edit."""
     total: int = 0
+    """Without skipped samples."""
     settled: int = 0
     """Those that need no more work: good, failed, or without an edit to judge."""
     per_minute: float | None = None
+    """The recent rate; None if nothing is left."""
 
 
 @dataclass(frozen=True)

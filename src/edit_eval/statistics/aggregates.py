@@ -15,6 +15,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     """How much of what should have a score has one."""
 
     scored: int
+    """How many have a number, of `total`."""
     total: int
     asked_again: int
     """How many of `scored` came only after a question that the score needs was asked again."""
@@ -33,12 +34,14 @@ class RequiredCoverage(Coverage, frozen=True, kw_only=True):
     required: float
     """Share, 0 to 1."""
     reached: bool
+    """True if the headline has it; at the top of the summary: if every entry has."""
 
 
 class MeanInterval(msgspec.Struct, frozen=True, kw_only=True):
     """A mean, in points of its score."""
 
     mean: float | None
+    """Of the judgements with a number."""
     ci95: list[float] | None
     """Its 95% interval, clustered on the source image, cut at the ends that the scale has."""
     no_ci95: str | None
@@ -56,21 +59,27 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     """Judgements with a number: with several edit seeds or repeats a sample has several."""
     images: int | None
-    """Source images that these are of; None with `n` 0, and where one of them is not known."""
+    """Source images behind these, or other groups that the benchmark defines: what the interval rests on. None with `n`
+    0, and where one of them is not known."""
     mean: float | None
     """Over samples, of each sample's mean, or over the categories' means of these, as the scale says; then None if a
     category has no number."""
     ci95: list[float] | None
-    """Of the mean, as in `MeanInterval`."""
+    """95 % interval of the mean, clustered on the source image, cut at the ends of the scale."""
     no_ci95: str | None
+    """Why there is none: `no_scores`, `unknown_source`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
     ruled_out_share: float | None
+    """A kind of image with a larger share than this would be among these in 95 of 100 evaluations: 1 - .05^(1/n), n the
+    number of equal images that they are worth. Of rarer kinds the interval says nothing."""
     worst_case_mean: float | None
-    """The mean if all that is missing had the worst value of the scale; None if something is, and that end is open."""
+    """The mean if every missing score had the worst value of the scale; None if a score is missing and that end is
+    open."""
     best_case_mean: float | None
     """The same with the best value."""
     std: float | None
     """Of the single scores, n - 1 in the denominator; None with fewer than two."""
     median: float | None
+    """Of the single scores, as are `min` and `max`."""
     min: float | None
     max: float | None
 

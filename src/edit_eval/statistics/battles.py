@@ -73,6 +73,7 @@ class PairBattles(msgspec.Struct, frozen=True, kw_only=True):
     """Won by `b`."""
     tie: int
     contradiction: int
+    """Answers that contradict each other in the two orders; `missing`: without an outcome."""
     missing: int
 
     @property

@@ -91,7 +91,9 @@ class More(msgspec.Struct, frozen=True, omit_defaults=True):
     """`none`: it is shown; `images`: so many; `far`: `FAR` times the present ones would not do, or there is no lead at
     all; `unknown`: the samples cannot say, `because`."""
     images: int = 0
+    """How many."""
     because: Literal["", "no_scores", "few_images", "too_uneven", "identical", "outliers"] = ""
+    """Why the samples cannot say."""
     samples: tuple[str, ...] = ()
     """Those outliers."""
 
@@ -128,6 +130,7 @@ class Pair:
     """Samples that both ran, scored or not."""
     n: int
     clusters: int
+    """Source images of the `n` samples scored in both."""
     mean_a: float | None
     mean_b: float | None
     difference: float | None
@@ -136,9 +139,9 @@ class Pair:
     """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`; `exact` if the
     exact test of signs says more of 0 than it would."""
     exact: bool
-    """True if `p` is that of the exact test of signs (`intervals.weigh_signs`)."""
+    """True if `p` is that of the exact test of signs."""
     outliers: Outliers | None
-    """Set if the differences are so skewed that a few of them decide (`Estimate.lopsided`)."""
+    """Set if the differences are so skewed that a few of them decide."""
     sample_mean: MeanDifference
     category_mean: MeanDifference
     p: float | None
@@ -171,7 +174,7 @@ class Pair:
     fails_more: str | None = None
     """The one that fails to make an edit more often at a family-wise level of .05; else None."""
     equal_within: float | None = None
-    """Smallest margin within which they are shown to be equal, at .05 / number of tests (`outcomes.equal_within`)."""
+    """Smallest margin within which they are shown to be equal, at .05 / number of tests."""
     failures: PairedFailures = field(default_factory=PairedFailures)
     by_image: ImageWins = field(default_factory=ImageWins)
     """Wins of a by source image: a statement of its own, which decides nothing above."""
@@ -203,6 +206,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     scored: int
     """Judgements with a score: samples times edit seeds times repeats, less the missing."""
     total: int
+    """All of them."""
     clusters: int
     """Source images of the scored samples."""
     mean: float | None
@@ -211,10 +215,11 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     no_ci95: str | None
     """Why there is no interval, as in the summary."""
     ruled_out_share: float | None
+    """As in [a score](#a-score)."""
     rank: int | None
-    """See `families.ranks`: columns that no test separates share one. None without enough shared source images."""
+    """Columns that no test separates share one. None without enough shared source images."""
     place: int | None
-    """In the order of paired differences, from 1 (`comparison.order`); None if it is not comparable."""
+    """In the order of paired differences, from 1; None if it is not comparable."""
     failed: FailedEdits
     run: str = ""
     """Not in the document of one run."""
@@ -245,16 +250,17 @@ class Candidate:
     reasons: list[Reason]
     """Empty if it passes."""
     difference: float | None
+    """Below 0: worse."""
     p_adjusted: float | None
     """By Holm over the pairs of this judge with the first."""
     failures_p_adjusted: float | None
     """The same for failed edits."""
     lower: float | None
     """With a margin: the lower end of the one-sided 95 % interval of the difference over all samples that either has,
-    by Bonferroni over the columns but the first; see `intervals.strict_lower`. The least over all possible missing
-    scores; None if that is unbounded."""
+    by Bonferroni over the columns but the first. The least over all possible missing scores; None if that is
+    unbounded."""
     detectable: float | None
-    """The loss that would have been found four times in five; see `Pair.detectable`."""
+    """The loss that would have been found four times in five."""
     total: int
     """Samples that either has, except bad ones that both skipped."""
     missing: int
@@ -269,7 +275,9 @@ class Gate:
 
     passed: bool
     margin: float | None
+    """The margin asked for, in points."""
     allow_unscored: float | None
+    """Share of samples without a score that may be left out."""
     candidates: list[Candidate]
     guidance: Mapping[str, str] = field(default_factory=dict)
     """For each column whose server was asked whether it guides: `on`, `off`, or why that is unknown."""

@@ -65,9 +65,10 @@ class BesideEdits(msgspec.Struct, frozen=True, kw_only=True):
     ci95: list[float] | None = None
     """Its interval, clustered on the source image."""
     p: float | None = None
-    """That of this module, corrected for edit models and looks."""
+    """Corrected for edit models and looks."""
     below: bool | None = None
-    """True: the control is shown to be worse; False: it is shown not to be, by a useful amount; None: neither."""
+    """True: the control is shown to be worse; False: it [is shown not to be](trust.md#controls), by a tenth of the
+    scale; None: neither."""
 
 
 class ControlNumbers(Aggregate, frozen=True, kw_only=True):
@@ -83,9 +84,10 @@ class JudgeControls(msgspec.Struct, frozen=True, kw_only=True):
     score: str
     """The headline, which all of it is about."""
     last: bool | None
-    """Whether every kind is put below edits; None where that is not shown of one, nor that it is not."""
+    """Whether every kind is shown to score below edits; None if for one kind neither this nor the opposite is shown."""
     kinds: dict[str, ControlNumbers]
-    """By `source`, `blank` and `shuffled`."""
+    """By `source` (the source itself), `blank` (a grey picture) and `shuffled` (another sample's edit); the means are
+    over samples."""
 
 
 class RunControls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -144,7 +144,7 @@ class FailureRate(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None
     """count / total, 0 to 1; None if it tried none."""
     ci95: list[float] | None
-    """Interval of the rate; see `failure_interval`."""
+    """Of the rate ([how](trust.md#failed-edits))."""
 
 
 class ModelEdits(msgspec.Struct, frozen=True, kw_only=True):

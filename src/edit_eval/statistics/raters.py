@@ -253,6 +253,7 @@ class ReadingMass(msgspec.Struct, frozen=True, kw_only=True):
     """How much probability the well-formed answers had, over all readings with probabilities."""
 
     readings: int
+    """All questions about all edits."""
     unknown: int
     """Readings whose server tells only how likely the answers are beside each other."""
     median: float | None
@@ -266,11 +267,11 @@ class JudgeReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The readings of a judge that was asked."""
 
     readings: int
-    """Of an edit."""
+    """Of an edit (`evaluation.readings`)."""
     spread: float | None
-    """Of the headline, as `spread_of`; None with one reading."""
+    """Standard deviation of the headline within an edit, in points; None with one reading."""
     identical: bool
-    """True if each edit's several readings were given in the same words, so that nothing was sampled."""
+    """True if the readings of each edit used the same words, with ten edits or more: then nothing was sampled."""
     mass: ReadingMass | None
     """None if no reading has probabilities."""
     shared: int = 0

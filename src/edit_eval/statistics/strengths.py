@@ -32,7 +32,7 @@ class RankedStrength(Strength, frozen=True, kw_only=True):
     """The same, with what is shown of it."""
 
     rank: int | None
-    """See `families.ranks`; None if nothing is known."""
+    """Models that no test separates share one; None if nothing is known."""
 
     @property
     def unranked(self) -> Strength:
@@ -69,6 +69,7 @@ class Davidson(msgspec.Struct, frozen=True, kw_only=True):
     side: float
     """Advantage of the left one, in logits."""
     side_ci95: list[float] | None
+    """Clustered on source images."""
     strengths: list[float]
     """In logits, in the order of the edit models."""
 
@@ -78,6 +79,7 @@ class Voter(msgspec.Struct, frozen=True, kw_only=True):
 
     rater: str
     votes: int
+    """With `skipped` ones left out."""
     skipped: int
     ties: int
     both_bad: int

@@ -98,6 +98,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     edit_model: str
     judge: str
     protocol: str
+    """Its name."""
     headline: str
     """The score that leads: coverage, gates and margins count that one."""
     coverage: RequiredCoverage
@@ -105,9 +106,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scores: dict[str, ScoreNumbers]
     """By name, in the protocol's order."""
     published: dict[str, PublishedNumber]
-    """By name: shown under it, never ranked, and no gate looks at it."""
+    """For each number that the benchmark's authors define; it counts failures as they do. Shown under its name, never
+    ranked, and used by no gate."""
     certificate: Mapping[str, object] | None = None
-    """Beside `published`, whether these are certified (`protocols.certificates.certificate_of`)."""
+    """Beside `published`: `certified`. If true, `repository`, `commit`, `on` (the day), how many `sets` and `numbers`
+    were checked against the authors' scripts, `beside` (what differs) and `without` (numbers that are not certified);
+    if false, `why`."""
 
     @property
     def leading(self) -> ScoreNumbers:
@@ -136,7 +140,7 @@ class DisputedEdit(EditToLookAt, frozen=True, kw_only=True):
     scores: dict[str, float]
     """By judge."""
     difference: float
-    """Of the highest and the lowest, after subtracting the judges' levels."""
+    """Of the highest and the lowest, after subtracting each judge's own level."""
 
 
 class Extremes(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,23 +155,29 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All numbers of a run (docs/records.md)."""
 
     schema: int
+    """3. It changes when a field changes its name or meaning."""
     status: Literal["complete", "incomplete"]
     """`incomplete` while any judgement is pending."""
     coverage: RequiredCoverage
     """Of the headlines of all judges; `reached` by every entry of `results` and `battles`, not by the total."""
     judges: dict[str, ExaminedJudge]
-    """What is known of each judge that can be examined."""
+    """What is known of each judge that an audit could examine."""
     controls: RunControls
+    """How each judge scores pictures that are not edits."""
     results: list[Result]
     """One for every (edit model, judge), in the configuration's order. There is no number over several of them."""
     comparison: ModelComparison | None
     """None with fewer than two edit models."""
     extremes: Extremes
+    """The edits to look at first."""
     failures: list[FailureGroup]
     """What ended without a score, the most frequent first."""
     device_failures: list[DeviceFailures]
+    """Failed attempts; most of them succeeded on another device."""
     readings: dict[str, JudgeReadings]
+    """Of each judge that was asked."""
     edits: list[ModelEdits]
+    """How many edits each edit model failed or refused to make."""
     timing: RunTiming
     benchmark: Mapping[str, str]
     """What the benchmark says of itself: `source`, `licence`, ..."""
@@ -176,9 +186,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     battles: dict[str, RunBattles] = {}
     """Of each judge that is shown two edits at a time; not in the document without any."""
     verdict: Verdict
+    """Who is better, by all judges together, and what to do next."""
     analyses: dict[str, list[Any]] = {}
-    """What analyses say of the run by themselves: their documents by name (`reporting.analyses`); not in the document
-    if none does."""
+    """Documents of the [analyses](your-analysis.md) that every report includes, by name, each as its verb prints it
+    with `--json`; not in the document if there are none."""
 
     @property
     def complete(self) -> bool:

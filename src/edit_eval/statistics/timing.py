@@ -35,6 +35,7 @@ class MemoryStage(msgspec.Struct, frozen=True, kw_only=True):
     before: int | None
     loaded: int | None
     peak: int | None
+    """The most seen until the process ended."""
     after: int | None
 
 

@@ -79,6 +79,7 @@ class Contest(msgspec.Struct, frozen=True):
     no_ci95: str | None
     p: float | None
     p_adjusted: float | None
+    """Corrected (Holm) for the `tests` of the verdict."""
     margin: float | None = None
     """That they are `equal` within."""
     scores_better: bool = False
@@ -99,7 +100,7 @@ class Contest(msgspec.Struct, frozen=True):
     tipping_share: float | None = None
     ruled_out_share: float | None = None
     more: More = More("unknown", because="no_scores")
-    """Of these, how many would show this lead."""
+    """How many more images would show this lead."""
     exact: bool = False
     """True if the exact test of signs decides."""
     identical: bool = False
@@ -146,6 +147,7 @@ class Fights(msgspec.Struct, frozen=True):
     """With an outcome."""
     ties: int
     contradictions: int
+    """Battles whose two answers, in the two orders, contradict each other."""
     chose_first: int
     """Contradictions in which the edit shown first was taken."""
     won: int = 0
@@ -177,12 +179,13 @@ class Opinion(msgspec.Struct, frozen=True):
     contests: tuple[Contest, ...]
     """The first one against each other, in the order of their ranks."""
     standings: tuple[Placing, ...]
-    """In the order of paired differences (`comparison.order`); those that are not comparable last."""
+    """In the order of paired differences; those that are not comparable last."""
     unplaced: tuple[Unplaced, ...] = ()
     dots: tuple[Dot, ...] = ()
-    """The first against the next, the largest difference first; empty for a judge that compares."""
+    """The difference of each sample between the first and the next, the largest first, at most 500; empty for a judge
+    that compares."""
     sees: Sees | None = None
-    """None if the judge has no controls."""
+    """Whether it puts [controls](#controls) last; None if it has none."""
     examined: str | None = None
     """How its examination ended: `passed`, `failed`, ..., `not_audited`, `other_language` if it was examined for
     another one only; None for what nobody can examine."""
@@ -280,17 +283,19 @@ class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a run, a comparison or a gate, with all its judges."""
 
     kind: Kind
+    """The result by all judges together."""
     first: str
     """The one that is better, ahead, or alone; empty if there is none."""
     names: tuple[str, ...]
     """All that are compared."""
     opinions: tuple[Opinion, ...]
-    """By judge; those that have no say among them (`Opinion.counts`)."""
+    """By judge, those without a say among them: judges that do not see edits, repeat another, or gave no score."""
     next: tuple[Advice, ...]
     """What to do, the most useful first; never empty."""
     tests: int
     """What p-values are corrected for (Holm)."""
     same_pictures: tuple[SamePictures, ...] = ()
+    """Pairs of edit models that made the same pixels for more than half of their edits."""
     gate: Replacement | None = None
 
     @property

@@ -35,24 +35,40 @@ class ReplyLine(msgspec.Struct):
     """A reply's line in the journal: its key, its address, and the reply."""
 
     key: str
+    """SHA-256 of everything that decides the reply: judge, texts and pictures of the question, seed. It has no name in
+    it."""
     sample: str
+    """With the next fields for what it was asked first; it counts for all that have its key."""
     edit_model: str
+    """`control:NAME` for a control, and `control:rewrite` if there was no edit yet."""
     edit_seed: int
     judge: str
     repeat: int
     question: str
     reading: int
     ask: int
+    """How often the question was asked before: 0, then 1, ... After `--retry` it is 0 again, and earlier replies no
+    longer count."""
     text: str
+    """The words as they came; if the judge failed, why."""
     seconds: Annotated[float, msgspec.Meta(ge=0, le=LONGEST)]
+    """Time of the batch divided by its members."""
     device: str
+    """Where it ran."""
     ended: Status = OK
+    """`ok`, `cut_off`, `refused`, or `judge_error`."""
     final: bool = False
+    """True if the question will not be asked again."""
     values: dict[str, float] = {}
+    """Numbers, measured, or probabilities by label."""
     normalised: bool = False
+    """True if a server divided the probabilities by their sum, so their mass is unknown."""
     length: int = 0
+    """Characters of the whole reply if `text` is only its beginning, else 0."""
     tokens: tuple[Tokens, Tokens] = (0, 0)
+    """Tokens read and written, as the judge's server counted them; zeros if it does not say."""
     other: str = ""
+    """The second edit model, if two edits were shown."""
 
     @property
     def to(self) -> tuple[object, ...]:

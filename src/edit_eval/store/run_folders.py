@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from edit_eval.changes import list_changes
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
@@ -375,7 +376,7 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
         return Text("what this run directory held until now is unknown: {}", error)
     if before is None or now.is_as(before):
         return ""
-    differences = before.differences(now)
+    differences = list_changes(before, now)
     more = Text(" and {} more", len(differences) - DESCRIBED_BEFORE) if len(differences) > DESCRIBED_BEFORE else ""
     said = joined(differences[:DESCRIBED_BEFORE]) if differences else Text("other samples")
     return Text(

@@ -236,7 +236,7 @@ def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any
         made = analyse(name, *(sources if several else [sources]), **read(given))
         document, language = made.document, spoken(made.language)
         if to is not None:
-            from edit_eval.reporting.page.documents import write_document
+            from edit_eval.reporting.document_files import write_document
 
             write_document(name, document, to, records=made.records, language=language, force=force)
         answer(lambda: document, lambda: print_sheet(section_of(name, document).sheet(), language=language))

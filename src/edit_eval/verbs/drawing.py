@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from edit_eval.config.components import take_code_named
-from edit_eval.reporting.page.files import draw
+from edit_eval.reporting.report import draw
 from edit_eval.run import Run
 
 if __name__ == "__main__":

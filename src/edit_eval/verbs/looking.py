@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.reporting.language import said, speak
+from edit_eval.reporting.language import speak
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import Config, Debug, Force, Group, Options, RunFolder, answer, verb
+from edit_eval.verbs.command_line import Config, Debug, Group, Options, RunFolder, answer, verb
 
 looking = typer.Typer()
 
@@ -30,29 +30,6 @@ def status(
         answer(lambda: status_document(results), lambda: print_status(results))
     else:
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
-
-
-@verb(looking, short_help="Write a report to send: one page, a folder or a zip.")
-def export(
-    run: RunFolder,
-    target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
-    *,
-    size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
-    samples: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Only the samples in this CSV.")] = None,
-    force: Force = False,
-) -> None:
-    """Write a report with all its pictures inside, from the records; it needs no other file.
-
-    With --samples it covers only those in the column sample_id: the report's gallery saves such a CSV (Export).
-    """
-    from edit_eval.reporting.page.files import export as write
-    from edit_eval.reporting.page.files import ids_in
-    from edit_eval.run import Run
-
-    made = Run(run)
-    ids = None if samples is None else ids_in(samples)
-    written = write(made.results, made.summary, target, language=made.language, side=size, samples=ids, force=force)
-    answer(lambda: {"written": str(written)}, lambda: print(said(Text("report: {}", written))))
 
 
 # -- components: listing, describing and downloading them --

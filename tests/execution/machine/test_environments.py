@@ -69,7 +69,7 @@ class TestLayersZip:
         assert all(re.search(r"/in_worker/|/__init__\.py$", name) for name in names if name.startswith("plugins/"))
         tops = {name.partition("/")[0] for name in names if not name.startswith("plugins/")}
         assert tops == {
-            *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files"),
+            *("workers", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files"),
             *("__init__.py", "errors.py", "privacy.py", "json_values.py", "records.py", "text.py"),
             "masks.py",
             "pictures.py",

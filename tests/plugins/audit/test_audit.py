@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from documents import plain
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.experiment import Experiment, load_samples
 from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.trial import Audit, audit
 from edit_eval.protocols.asked import asked_judges
@@ -100,7 +100,7 @@ def test_its_benchmark_draws_the_anchors_again(made: Audit) -> None:
         },
         sample_ids=wanted,
     )
-    samples = Experiment.of(again, load_samples(again)).samples
+    samples = make_experiment(again, load_samples(again)).samples
     assert {sample.id for sample in samples} == set(wanted)
     before = {sample.id: sample for sample in made.run.results.samples}
     assert all(sample.pictures == before[sample.id].pictures for sample in samples)

@@ -10,8 +10,8 @@ import yaml
 from command_lines import Command
 from documents import plain
 from edit_eval import evaluate
-from edit_eval.reporting.page.files import markdown
-from edit_eval.reporting.page.page import page
+from edit_eval.plugins.page.page import page
+from edit_eval.reporting.report import markdown
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
 

@@ -23,7 +23,7 @@ from edit_eval.plugins.best_of.sheet import best_of_sheet
 from edit_eval.plugins.best_of.worth import Tried, all_fail, best_of, by_lot, chances, rater, sizes_of
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.analyses import ChartStyle
-from edit_eval.reporting.page.documents import write_document
+from edit_eval.reporting.document_files import write_document
 from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.raters import Item, Rater, as_one
 from edit_eval.statistics.votes import Rating

@@ -12,11 +12,12 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.experiment import Experiment, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
 from edit_eval.plugins.preparation import checks
 from edit_eval.plugins.preparation.fitting import weights_of
@@ -70,7 +71,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 
 
 def experiment(configuration: Configuration) -> Experiment:
-    return Experiment.of(configuration, load_samples(configuration))
+    return make_experiment(configuration, load_samples(configuration))
 
 
 class TestRefusals:

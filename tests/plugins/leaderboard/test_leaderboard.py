@@ -11,8 +11,8 @@ import yaml
 
 from documents import plain
 from edit_eval import ConfigurationError, Run, analyse, evaluate
+from edit_eval.reporting.document_files import write_document
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.documents import write_document
 from edit_eval.text import Text
 from faults.faulty_runs import Ears
 

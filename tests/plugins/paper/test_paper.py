@@ -23,8 +23,8 @@ from edit_eval.plugins.paper import figure
 from edit_eval.plugins.paper.document import NamedModel, Paper
 from edit_eval.plugins.paper.latex import escaped
 from edit_eval.plugins.paper.words import methods, results
+from edit_eval.reporting.document_files import write_document
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.verdict import answer_lines
 from faults.faulty_runs import Ears
 

@@ -12,6 +12,8 @@ import vl_convert
 
 from documents import plain
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.page.charts import charts
+from edit_eval.plugins.page.page import page
 from edit_eval.plugins.people.analysis import PeopleAnalysis, VotesAnalysis
 from edit_eval.plugins.people.differences import People, by_votes, peoples_differences
 from edit_eval.plugins.people.sheet import people_sheet, rows_of
@@ -19,9 +21,7 @@ from edit_eval.plugins.people.votes import PeoplesVotes, peoples_votes
 from edit_eval.plugins.people.votes_sheet import votes_sheet
 from edit_eval.reporting.analyses import RunRecords, sections, summary_of
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.page.charts import charts
-from edit_eval.reporting.page.files import markdown
-from edit_eval.reporting.page.page import page
+from edit_eval.reporting.report import markdown
 from edit_eval.reporting.table import markdown_sheet
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.preferences import preferences

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
 from edit_eval.execution.checks import short_limits
 from edit_eval.execution.engine.pilot import cut_off_sentences
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.experiment import Experiment, load_samples
 from edit_eval.plugins.preparation.checks import Context, short_thoughts
 from edit_eval.records import Reply, Status
 from small_benchmark import configuration, write_benchmark
@@ -24,7 +24,7 @@ def found(folder: Path, form: str, judge: dict[str, Any]) -> list[tuple[str, str
     settings["protocol"] = {"answer": form}
     settings["reward_model"] = judge
     loaded = load_configuration(settings)
-    experiment = Experiment.of(loaded, load_samples(loaded))
+    experiment = make_experiment(loaded, load_samples(loaded))
     return [(finding.text, finding.advice) for finding in short_limits(loaded, experiment)]
 
 

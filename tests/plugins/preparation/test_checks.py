@@ -304,7 +304,7 @@ class TestEnvironments:
         self.foreign(load, python=str(tmp_path / "python"))
         assert [question.python for question in no_probes] == [sys.executable, str(tmp_path / "python")]
         assert no_probes[1].kind == "judge"
-        assert no_probes[1].class_path == "edit_eval.testing.fake_models:FakeJudge"
+        assert no_probes[1].class_path == "edit_eval.plugins.rehearse.in_worker.fake_models:FakeJudge"
 
     def test_a_conda_environment_that_is_not_there(
         self, load: Load, tmp_path: Path, no_probes: list[probing.EnvironmentProbe]

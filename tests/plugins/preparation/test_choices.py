@@ -15,9 +15,9 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.execution.checks import choose
 from edit_eval.execution.choices import Choices
+from edit_eval.execution.layout import lay_out
 from edit_eval.execution.machine import devices
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.session import lay_out
 from edit_eval.plugins.preparation import planning
 from fake_nvml import GIB, gpu, install
 from imagined_tasks import make_plan

@@ -349,7 +349,7 @@ class TestNeeds:
             "diffusers",
             "transformers",
         ]
-        assert needed_modules("edit_eval.testing.fake_models") == []
+        assert needed_modules("edit_eval.plugins.rehearse.in_worker.fake_models") == []
 
     def test_a_module_without_source_needs_nothing_that_we_know(self) -> None:
         assert needed_modules("_struct") == []

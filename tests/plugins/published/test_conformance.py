@@ -44,13 +44,15 @@ from edit_eval.protocols.certificates import certificate_of, certificate_of_poin
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Judgement, Reply, Status
-from edit_eval.reporting.page.rendering import published
+from edit_eval.reporting.report_content import published
 from edit_eval.reporting.results_sheet import published_lines
 from edit_eval.statistics.battles import as_others_rate, others_may_read
 from protocols.judged import judged, judgement, sample
 
 ROWS = Path(__file__).parent / "conformance" / "rows"
-PUBLISHED = [component for component in registered() if ".published." in component.class_path]
+FORMS = ("criteria", "checklist")
+"""Protocols for questions of one's own, of no authors."""
+PUBLISHED = [each for each in registered() if ".published." in each.class_path and each.name not in FORMS]
 CERTIFICATES = {
     component.name: import_class("protocol", component.class_path).certificate
     for component in PUBLISHED

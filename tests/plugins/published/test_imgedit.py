@@ -15,9 +15,9 @@ import pytest
 
 from benchmarks.authors_files import Authors
 from benchmarks.five_dimension_files import picture
+from edit_eval.asking import with_clusters
 from edit_eval.benchmarks.selection import passing, with_predecessors
 from edit_eval.errors import ConfigurationError
-from edit_eval.experiment import with_clusters
 from edit_eval.plugins.published.imgedit import _LINES, TYPES, ImgEdit, ImgEditScores
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Reply, Status

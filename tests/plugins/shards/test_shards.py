@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from edit_eval import evaluate
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.experiment import Experiment, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.plugins.shards.partition import read_shard, shards_of
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.store.run_directory import RunDirectory, Shard
@@ -97,7 +98,7 @@ def test_a_part_of_a_run_whose_shards_were_numbered_by_hand_is_refused(tmp_path:
 def test_shards_of_different_evaluations_do_not_share_a_run(tmp_path: Path) -> None:
     def experiment(steps: int) -> Experiment:
         read = load_configuration(configuration(tmp_path, edit={"steps": steps}))
-        return Experiment.of(read, load_samples(read))
+        return make_experiment(read, load_samples(read))
 
     def begun(number: int, asked: Experiment) -> RunDirectory:
         directory = RunDirectory(tmp_path / "run")
@@ -126,7 +127,7 @@ def test_what_belongs_together_is_one_shards(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 60)
     read = load_configuration(configuration(tmp_path, evaluation={"controls": 2}))
     data = load_samples(read)
-    experiment, categories = Experiment.of(read, data), [sample.category for sample in data.samples]
+    experiment, categories = make_experiment(read, data), [sample.category for sample in data.samples]
     for count in (1, 3, 4):
         shards = shards_of(experiment, (2, 3), categories, count)
         assert set(shards) == set(range(1, count + 1))

@@ -37,7 +37,7 @@ from edit_eval.privacy import hide_secrets
 from edit_eval.text import Text, joined
 from edit_eval.workers.messages import Message
 
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files")
+LAYERS = ("workers", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files")
 IN_WORKER = "in_worker"
 """Folder of a plug-in that runs beside a model, too."""
 FILES = ("__init__.py", "errors.py", "privacy.py", "json_values.py", "text.py", "records.py", "masks.py", "pictures.py")

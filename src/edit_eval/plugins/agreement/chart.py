@@ -8,8 +8,8 @@ import altair as alt
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.chart_parts import AnyChart, Axis, axis_of, chart_title, series_colour, series_mark
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.drawings import AnyChart, Axis, axis_of, chart_title, series_colour, series_mark
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.raters import Rater, judges_of
 from edit_eval.text import Text

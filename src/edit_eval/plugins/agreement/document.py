@@ -30,21 +30,24 @@ class Frequency(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     rate: float | None
     ci95: Span | None
-    """Clustered on the source image (`failures.failure_interval`)."""
+    """Clustered on the source image."""
 
 
 class JudgeCard(msgspec.Struct, frozen=True, kw_only=True):
     """What a run says of one judge by itself."""
 
     score: str
+    """Name of the headline."""
     asked: int
+    """How often."""
     unscored: Frequency
     """Of the judgements for which it was asked."""
     by_status: dict[str, Frequency]
-    """The same for every way to give no score."""
+    """Each way to give no score: `judge_error`, `refused`, `unparseable`, `out_of_range`, `cut_off`, `undefined`."""
     ceiling: Frequency | None
     """Scores at the upper end of the scale, among all scores; None if that is open."""
     floor: Frequency | None
+    """The same at the lower end."""
     retest: Retest | None
     """None without repeats."""
 
@@ -115,9 +118,13 @@ class ModelsBesidePeople(OfModels, frozen=True, kw_only=True):
     """The order of edit models by a judge and by people."""
 
     pairs: int
+    """Of edit models."""
     pairs_alike: Share
+    """Of all pairs, those that both order alike."""
     separated: int
+    """Pairs that people are shown to tell apart."""
     pairs_ordered: Share
+    """Of these, those that the judge orders alike."""
 
 
 class LeftUnscored(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +135,7 @@ class LeftUnscored(msgspec.Struct, frozen=True, kw_only=True):
     people_mean_scored: float | None
     """Of the others."""
     difference: float | None
+    """Of the two means."""
     ci95: Span | None
 
 
@@ -146,6 +154,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     clusters: int
     folds: int
     rmse: float
+    """Root mean square error on source images that the map has not seen, in `folds` parts."""
     explained: float
     """Share of the variance; may be below 0."""
     map: list[Knot]
@@ -161,6 +170,7 @@ class BesidePeople(Correlation, frozen=True, kw_only=True):
 
     score: str
     n: int
+    """Edits with a score, of `total`."""
     total: int
     worst_case: float | None
     """The correlation if all had been scored, at worst and at best."""
@@ -173,6 +183,7 @@ class BesidePeople(Correlation, frozen=True, kw_only=True):
     between_models: ModelsBesidePeople
     unscored: LeftUnscored
     calibration: Calibration | None
+    """None with too little data for one."""
 
 
 class CorrelationsApart(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,6 +278,7 @@ class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     """By the second judge."""
     bridged: float
+    """By the map, which was fitted without this model."""
 
 
 class Bridge(Calibration, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -291,12 +303,15 @@ class TranslatedModel(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     """Its edits, with and without a score."""
     before: float
+    """Mean by the judge of the run."""
     value: float
+    """The same, translated."""
     ci95: Span | None
     outside: float
-    """Share of its scores outside of what the bridge has seen."""
+    """Share of its scores outside the `range`."""
     beyond: Side | None
-    """Where it may lie beyond the edit models of the bridge."""
+    """`above` or `below` if its mean by the judge of the run is not shown to lie within the means of the bridge's edit
+    models (one-sided .05, clustered on the source image); else None."""
 
 
 class TranslatedRun(msgspec.Struct, frozen=True, kw_only=True, rename={"as_": "as"}):
@@ -310,7 +325,7 @@ class TranslatedRun(msgspec.Struct, frozen=True, kw_only=True, rename={"as_": "a
     off_by: float | None
     held_out: dict[str, HeldOut]
     range: Span
-    """Of the first judge's scores in the pairs."""
+    """Of the scores that the bridge has seen."""
     edit_models: dict[str, TranslatedModel]
 
 
@@ -319,7 +334,10 @@ class JudgesAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     judges: dict[str, JudgeCard]
     between_judges: BetweenJudges | None
+    """With two judges or more."""
     people: PeopleAgreement | None = None
+    """With `--people`."""
     choices: BesideChoices | None = None
+    """If the data have [people's choices](pairwise-details.md#beside-data-of-peoples-choices)."""
     bridge: Bridge | None = None
     """If two judges are named."""

@@ -22,13 +22,11 @@ from edit_eval.plugins.audit.sheet import RUNGS as RUNG_WORDS
 from edit_eval.plugins.audit.two import PairTrial
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.displays import PageDisplay, page_display
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
-from edit_eval.reporting.page.files import whole
-from edit_eval.reporting.page.html import page_sheet, page_table
-from edit_eval.reporting.page.page import asset, digest_of
-from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.page.shown_pictures import thumbnails
+from edit_eval.reporting.report import whole
+from edit_eval.reporting.report_content import say_in, template_environment
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
 
@@ -102,10 +100,15 @@ def write_audit_page(
     ways: Sequence[Passport] = (),
     language: str = "en",
 ) -> None:
-    """Writes the page in `language`; `ways` as in `sheet.audit_sheet`. Raises `OSError` if it cannot be written."""
+    """Writes the page in `language`; `ways` as in `sheet.audit_sheet`. Raises `OSError` if it cannot be written.
+
+    Without a display nothing is written.
+    """
+    if (display := page_display()) is None:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     own = files("edit_eval.plugins.audit")
-    style = "\n".join([asset("page.css"), own.joinpath("page.css").read_text("utf-8").strip()])
+    style = "\n".join([display.stylesheet(), own.joinpath("page.css").read_text("utf-8").strip()])
     environment = template_environment(autoescape=True, language=language)
     environment.globals.update(say=partial(say_in, language), name_of=name_of)
     page = environment.from_string(own.joinpath("page.html.j2").read_text("utf-8")).render(
@@ -113,17 +116,17 @@ def write_audit_page(
         passport=passport,
         title=said(Text("The judge on trial: {}", passport.name), language),
         style=Markup(style),
-        policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
+        policy=f"default-src 'none'; style-src {display.digest(style)}; img-src data:",
         meaning=meaning(passport),
         weaknesses=weaknesses(passport),
-        measures=page_table(measures_table(passport), language),
-        ways=page_sheet(ways_sheet(ways), language),
+        measures=Markup(display.fragment([measures_table(passport)], language=language)),
+        ways=Markup(display.fragment(ways_sheet(ways), language=language)),
         facts=_facts(passport, findings, language),
         of_two=isinstance(findings.trial, PairTrial),
         curves=[] if isinstance(findings.trial, PairTrial) else list(curves(findings.trial, language)),
-        ladders=fought_out(results, findings.trial, language)
+        ladders=fought_out(results, findings.trial, language, display)
         if isinstance(findings.trial, PairTrial)
-        else ladders(results, findings.trial, language),
+        else ladders(results, findings.trial, language, display),
         box=f"0 0 {WIDE:g} {HIGH:g}",
         frame=(LEFT, WIDE, HIGH - BELOW),
     )
@@ -200,7 +203,7 @@ def _points(trial: Trial, share: float) -> float:
 # -- ladders --
 
 
-def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
+def ladders(results: Results, trial: Trial, language: str, display: PageDisplay) -> list[SceneSteps]:
     """Returns the scenes of each category with the most rungs, with the pictures that the judge saw."""
     chosen = [scene for category in trial.categories() for scene in _longest(trial, category)]
     samples = {sample.id: sample for sample in results.samples}
@@ -218,7 +221,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
                 paths.append(Path(results.directory) / edits[name].image)
                 steps.append((rung, trial.score(scene, rung)))
         plans.append((scene, steps))
-    made = iter(list(thumbnails(paths, size_for(len(paths), BUDGET))))
+    made = iter(display.embed(paths, size_for(len(paths), BUDGET)))
     facts = {sample.facts[AUDIT]["scene"]: sample for sample in reversed(results.samples) if AUDIT in sample.facts}
     return [
         SceneSteps(
@@ -230,7 +233,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
     ]
 
 
-def fought_out(results: Results, trial: PairTrial, language: str) -> list[SceneSteps]:
+def fought_out(results: Results, trial: PairTrial, language: str, display: PageDisplay) -> list[SceneSteps]:
     """Returns some battles of each category, wrong outcomes first, with the pictures that the judge saw."""
     wrong = {Fought.SECOND: 0, Fought.CONTRADICTION: 1, Fought.TIE: 2}
     chosen = [
@@ -250,7 +253,7 @@ def fought_out(results: Results, trial: PairTrial, language: str) -> list[SceneS
             *(Path(results.directory) / edits[pair.sample, model].image for model in results.edit_models),
         )
     ]
-    made = iter(list(thumbnails(paths, size_for(max(1, len(paths)), BUDGET))))
+    made = iter(display.embed(paths, size_for(max(1, len(paths)), BUDGET)))
     battles = []
     for pair in chosen:
         steps = [Step(said(RUNG_WORDS["source"], language), "", None, next(made))]

@@ -130,6 +130,8 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: Literal[1] = 1
     verdict: PassportVerdict
+    """`passed`; `limited`: it sees what it scores, but has a fault that a reader must know; `failed`: its scores mean
+    nothing."""
     date: str
     """Day on which the audit ended: `2026-11-21`, in UTC."""
     version: str
@@ -137,22 +139,29 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The judge's name in the configuration."""
     judge: Unchecked
-    """This and the next four: the `subject`, see `Examinee`."""
+    """This and the next four say who was examined: `type`, `revision` and `parameters` as in keys; for a server also
+    `serves`, its address or a digest of how edit-eval starts it, and `model`, its lasting description of its model, [if
+    it gives one](audit.md#passports-and-anchors)."""
     protocol: str
+    """Its name."""
     parameters: PlainParameters
+    """Of the protocol, except the language."""
     wording: str
+    """SHA-256 of the protocol's texts."""
     language: str
+    """Of the instructions: `en` or `zh`."""
     form: tuple[str, ...]
-    """Forms of its answers (`protocols.contract.Question.form`)."""
+    """Forms of its answers."""
     pictures: tuple[str, ...]
     """Pictures shown to it, in this order."""
     headline: str
     """The score that was examined."""
     scale: ExaminedScale
     measures: dict[str, Measure]
-    """By name, in the order in which they are shown."""
+    """Each [measure](audit.md#what-is-measured) by name."""
     categories: dict[str, dict[str, Measure]]
-    """Measures of each category."""
+    """Measures of each category; and for a kind of change (`hue`, `place`, `size`, `count`, `light`) any wrong
+    preference there."""
     smallest_difference: Finite | None
     """The smallest difference between two single scores that exceeds the judge's own noise, in points:
     1.96 sqrt(2) times its retest standard deviation; None if unknown."""
@@ -161,12 +170,14 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: Unchecked
     """The `benchmark:` section that draws the audit's edits again."""
     anchors: tuple[Anchor, ...]
+    """25 edits, to ask the same judge again later."""
     repeated: tuple[JudgedTwice, ...] = ()
     """Edits that were asked about twice, with both scores in points: the noise that anchors are held against. Empty in
     a passport of an earlier version."""
     tries: tuple[Try, ...] = ()
     """All finished audits of this judge, this one last."""
     people: ComparedWithPeople | None = None
+    """With `audit --people`; else None."""
 
     def __post_init__(self) -> None:
         scale = Scale(lowest=self.scale.lowest, highest=self.scale.highest)

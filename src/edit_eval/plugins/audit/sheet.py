@@ -371,5 +371,6 @@ def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
 
 
 def places_of(run: object, page: object, file: object) -> Sheet:
-    """Returns the places of run, page and passport, a line each."""
-    return [Line(Text("run: {}", run)), Line(Text("page: {}", page)), Line(Text("passport: {}", file))]
+    """Returns the places of run, page if one is drawn, and passport, a line each."""
+    drawn = [Line(Text("page: {}", page))] if page else []
+    return [Line(Text("run: {}", run)), *drawn, Line(Text("passport: {}", file))]

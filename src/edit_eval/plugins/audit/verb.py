@@ -83,5 +83,8 @@ def answer_audited(made: Audit) -> None:
     from edit_eval.reporting.language import spoken
     from edit_eval.reporting.table import print_sheet
 
-    sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
+    sheet = [
+        *audit_sheet(made.passport, made.ways),
+        *places_of(made.run.path, made.page if made.page.is_file() else None, made.file),
+    ]
     answer(lambda: made.document, lambda: print_sheet(sheet, language=spoken(made.run.language)))

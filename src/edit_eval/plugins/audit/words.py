@@ -28,7 +28,7 @@ class PassportInBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Day on which the audit ended, in UTC."""
     verdict: PassportVerdict
     failed: tuple[str, ...]
-    """Measures not passed, as in `Passport.failed`."""
+    """Measures not passed, wrong preferences first."""
     basis: Try | None
     """The last audit; None if the file was changed by hand."""
     earlier: list[str]

@@ -9,9 +9,9 @@ import altair as alt
 from edit_eval.plugins.best_of.sheet import name_of, title_of
 from edit_eval.plugins.best_of.worth import Worth
 from edit_eval.reporting.analyses import ChartStyle
+from edit_eval.reporting.chart_parts import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.drawings import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
 from edit_eval.reporting.table import in_language
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text

@@ -100,8 +100,9 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
     size: int
     samples: int
-    """Samples with a value, of all that the score applies to."""
+    """Samples with a value; one with fewer edits is missing, and included in the bounds."""
     of: int
+    """All to which the reported score applies."""
     images: int
     mean: float | None
     ci95: Span | None
@@ -116,11 +117,13 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     """By the one who chooses, as the next."""
     own_gain: float | None
     by_lot: float | None
-    """Shares: draws decided by a tie, draws of failed edits alone, draws without one that can be chosen."""
+    """Share of draws decided by a tie."""
     all_fail: float | None
+    """Share of draws of failed edits alone."""
     none_chosen: float | None
+    """Share of draws without an edit that can be chosen."""
     edits: int
-    """Cost of one sample: edits, answers, seconds, price."""
+    """For one sample, as are the next three."""
     readings: float
     seconds: float | None
     price: float | None
@@ -142,10 +145,14 @@ class ModelWorth(msgspec.Struct, frozen=True, kw_only=True):
     edit_model: str
     edits: Tried
     reliability: float | None
+    """Share of the variance among edits of one sample, by the one who chooses, that is not its own noise; from its
+    repeats or readings."""
     reliability_ci95: Span | None
     inflation: float | None
-    """Least factor by which the gain that the chooser sees itself is too large."""
+    """The factor by which a gain that the chooser sees itself is too large, at least: 1 over the upper end of
+    `reliability_ci95`."""
     no_inflation: str | None
+    """Why it is unknown: `no_repeats`, `identical`, `noise_alone`."""
     sizes: tuple[Size, ...]
 
 
@@ -155,8 +162,9 @@ class Worth(msgspec.Struct, frozen=True, kw_only=True):
     select: Chooser
     report: Chooser
     family: str
-    """What both judges are, where they share it; else empty."""
+    """The family of both judges (`Qwen3-VL`), if they share one; else empty."""
     edit_seeds: int
+    """How many edits a sample has."""
     models: tuple[ModelWorth, ...]
     unknown: tuple[str, ...] = ()
     """Samples and edit models that people's file names and the run does not have, the first few of each."""

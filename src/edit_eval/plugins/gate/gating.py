@@ -12,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from edit_eval.asking import load_samples, make_experiment
+from edit_eval.changes import list_changes
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.experiment import Experiment, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
@@ -52,7 +54,7 @@ def gate(
         for source in (baseline, candidate)
     ]
     asked = [
-        Experiment.of(configuration, load_samples(configuration, watch_run(configuration))) for configuration in both
+        make_experiment(configuration, load_samples(configuration, watch_run(configuration))) for configuration in both
     ]
     _refuse_unlike(*asked)
     for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True):
@@ -120,7 +122,7 @@ def _refuse_unlike(before: Experiment, after: Experiment) -> None:
         raise ConfigurationError(
             Text("the seeds differ ({} and {}): give both the same, so that both begin alike", first.seed, second.seed)
         )
-    if differing := before.differences(replace(after, edit_models=before.edit_models)):
+    if differing := list_changes(before, replace(after, edit_models=before.edit_models)):
         raise ConfigurationError(
             Text("baseline and candidate differ in more than the edit model: {}; make them equal there", differing)
         )

@@ -71,8 +71,7 @@ class JudgeOfPairs(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     """Pairs that it prefers."""
     wrong: float | None
-    """Expected share of them that its noise has turned, or made of edits that it scores alike; None if it gives none,
-    or never answers differently."""
+    """Expected share of its pairs that its noise has reversed; None if it gives none, or never answers differently."""
     wrong_ci95: list[float] | None
 
 

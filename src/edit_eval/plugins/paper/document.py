@@ -45,6 +45,7 @@ class PaperRow(msgspec.Struct, frozen=True):
     contest: Contest | None
     """The first against this one: its `difference` is how far this one is behind. None for the first."""
     mark: Mark
+    """`best`; `level`: not shown to be worse; `worse`: shown to be worse; empty."""
     images: int | None
     """Source images of the scored samples; None for a judge that compares."""
     failed: int
@@ -61,8 +62,9 @@ class JudgeTable(msgspec.Struct, frozen=True):
     compares: bool
     """True if it is shown two edits at a time; means are then strengths."""
     heard: bool
-    """False if it has no say in the verdict (`Opinion.counts`): then nobody is marked."""
+    """Whether it counts in the verdict; if not, nobody is marked."""
     digits: int
+    """Shown."""
     family: Correction | None
     """What ranks and p are corrected for; None with one edit model."""
     rows: list[PaperRow]

@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.paper.document import JudgeTable, Mark, Paper, PaperRow
+from edit_eval.reporting.chart_parts import AnyChart
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import scale_words
-from edit_eval.reporting.page.drawings import AnyChart
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict_drawing import Ruler
 from edit_eval.text import Text

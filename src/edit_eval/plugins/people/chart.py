@@ -7,9 +7,9 @@ import altair as alt
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.people.differences import People, PeoplesDifference
 from edit_eval.plugins.people.sheet import ESTIMATES, digits_of, rows_of
+from edit_eval.reporting.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.drawings import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 

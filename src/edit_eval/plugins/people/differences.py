@@ -58,6 +58,7 @@ class Estimated(msgspec.Struct, frozen=True):
     """None if the judge has no score, or if its scale has an open end and people give ratings."""
     ci95: list[float] | None
     no_ci95: str | None
+    """Why there is no interval: `few_images`, `too_uneven`, `no_spread`, `unlike_scales`, `no_scores`."""
 
 
 class PeoplesDifference(msgspec.Struct, frozen=True):
@@ -72,7 +73,7 @@ class PeoplesDifference(msgspec.Struct, frozen=True):
     raters: int
     samples: int
     images: int
-    """Source images with an answer."""
+    """Source images with an answer, of `total_images`."""
     total: int
     total_images: int
     judge_alone: Estimated
@@ -86,14 +87,15 @@ class PeoplesDifference(msgspec.Struct, frozen=True):
     """Number of further images, asked about in the same way, that would halve the corrected interval; None if all
     would not."""
     more_answers: int | None
+    """The same in answers."""
     narrowest: float | None
     """Share of its width that the corrected interval would keep with answers on all of these images."""
     next_samples: list[str]
     """Samples to ask about next: of images without an answer, drawn evenly over the judge's scores."""
     p: float | None = None
-    """Two-sided, of "people prefer neither", from the same hull as the corrected interval; None without one."""
+    """Two-sided, of "people prefer neither"; None without a corrected interval."""
     p_adjusted: float | None = None
-    """Corrected for all pairs of all judges (`families.FamilyOfTests`)."""
+    """Corrected for all pairs of all judges."""
     preferred: str | None = None
     """The one that people are shown to prefer; None for neither."""
 

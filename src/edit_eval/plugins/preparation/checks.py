@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edit_eval.asking import Listener, load_samples, make_experiment
 from edit_eval.config.families import shared_families
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
@@ -42,7 +43,7 @@ from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.machine.memory import gib
 from edit_eval.execution.machine.places import Place, model_on, places, said_of
-from edit_eval.experiment import Experiment, Listener, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.preparation.automatic import Room, decide, resolve, room_together
 from edit_eval.plugins.preparation.cards import (
@@ -629,7 +630,7 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
     what = configuration.benchmark.source
     try:
         data = load_samples(configuration, listener)
-        experiment = Experiment.of(configuration, data)
+        experiment = make_experiment(configuration, data)
     except Stopped as error:
         return Read(refusal(error, "disk"), None)
     except EditEvalError as error:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
-from edit_eval.experiment import Experiment, load_samples
+from edit_eval.experiment import Experiment
 from edit_eval.plugins.preparation import checks
 from edit_eval.plugins.preparation.imagined import assumed
 from edit_eval.plugins.preparation.planning import Cluster, Plan, make_plan
@@ -47,7 +48,7 @@ def controls_of(source: str | Path, **options: Unpack[LoadingOptions]) -> str:
     """Says how many controls a run of a configuration has and what they cost; empty if it has none to speak of."""
     configuration = load_configuration(source, **options)
     data = load_samples(configuration, watch_run(configuration))
-    return ControlQuestions.of(Experiment.of(configuration, data)).sentence
+    return ControlQuestions.of(make_experiment(configuration, data)).sentence
 
 
 def plan(
@@ -79,7 +80,7 @@ def plan(
     path, notes = configuration.benchmark.parameters.get("data_path", ""), list[Text]()
     if samples is None or Path(path).exists():
         data = load_samples(configuration, watch_run(configuration))
-        experiment = Experiment.of(configuration, data)
+        experiment = make_experiment(configuration, data)
         everything: Sequence[Sample] = data.samples
         notes += (
             [] if margin is None else [size.line_for(margin) for size in margin_sizes(*_judged(experiment), margin)]

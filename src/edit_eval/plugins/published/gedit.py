@@ -21,9 +21,9 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.plain_files import shown
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.published.criteria import guessed, least_or_guessed, mean_of
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Texts, Values, View, parts
-from edit_eval.protocols.criteria import guessed, least_or_guessed, mean_of
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading

@@ -23,9 +23,9 @@ from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
+from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score
-from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 

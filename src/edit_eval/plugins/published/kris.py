@@ -20,9 +20,9 @@ from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, numbered
 from edit_eval.json_values import JsonObject, Unchecked
+from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score
-from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Reading, Scale
 from edit_eval.text import Text
 

@@ -20,9 +20,9 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.published.criteria import mean_of, settled
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score
-from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Judgement, Reading, Reply, Sample, Status
 from edit_eval.text import Text

@@ -18,9 +18,9 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.json_values import Unchecked
+from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, question, settled
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, turn_named
-from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text

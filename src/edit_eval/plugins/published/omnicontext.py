@@ -17,10 +17,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row, numbered
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.published.gedit import LIMIT, is_whole_within, mended_json
-from edit_eval.protocols.certificates import Certificate
-from edit_eval.protocols.contract import Missing, Score, Values
-from edit_eval.protocols.criteria import (
+from edit_eval.plugins.published.criteria import (
     ONE_NUMBER,
     CriteriaProtocol,
     Official,
@@ -31,6 +28,9 @@ from edit_eval.protocols.criteria import (
     question,
     settled,
 )
+from edit_eval.plugins.published.gedit import LIMIT, is_whole_within, mended_json
+from edit_eval.protocols.certificates import Certificate
+from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 

@@ -21,10 +21,10 @@ from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetP
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.judges.contract import PROBABILITIES
+from edit_eval.plugins.published.checklist import Checklist
+from edit_eval.plugins.published.criteria import mean_of, settled
 from edit_eval.protocols.certificates import Certificate
-from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import Question, Score, Step, Texts, View
-from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values, read_yes_or_no
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics.loading import authors_texts

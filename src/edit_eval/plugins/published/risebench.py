@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
+from edit_eval.plugins.published.criteria import ONE_NUMBER, CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score, Texts, Values
-from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 

@@ -19,9 +19,9 @@ from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetP
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.judges.answers import NoAnswer
+from edit_eval.plugins.published.criteria import mean_of, settled
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Question, Score, Step, Values, View
-from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading

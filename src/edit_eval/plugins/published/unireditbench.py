@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
+from edit_eval.plugins.published.criteria import Official, mean_of, settled
 from edit_eval.plugins.published.risebench import FINAL, SCALE, UNREAD, RISEBenchScores, full_marks, weighted
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score, Values
-from edit_eval.protocols.criteria import Official, mean_of, settled
 from edit_eval.records import Judgement
 
 

@@ -24,9 +24,9 @@ from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParam
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import named_rows
 from edit_eval.json_values import Unchecked
+from edit_eval.plugins.published.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Question, Score, Texts
-from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.rubrics.loading import authors_texts
 from edit_eval.text import Text

@@ -16,12 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration, Filters, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.engine.interruption import announced_before_it_runs
 from edit_eval.execution.session import driver_of
-from edit_eval.experiment import Experiment, load_samples
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.preparation.checks import CHECKS, Context, look, reachable, weights
 from edit_eval.plugins.preparation.planning import Plan
@@ -70,7 +70,7 @@ def rehearse(
     with _folder() as folder, closing(driver_of(configuration)) as driver:
         machine = driver.machine()
         everything = load_samples(configuration)
-        experiment = Experiment.of(configuration, everything)
+        experiment = make_experiment(configuration, everything)
         context = Context(configuration, machine)
         findings = [
             finding for finding in look(context, [check for check in CHECKS if check.room]) if finding.level != "ok"

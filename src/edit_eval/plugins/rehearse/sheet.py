@@ -9,9 +9,9 @@ from typing import NamedTuple
 from edit_eval.plugins.preparation.fitting import CONTEXT
 from edit_eval.plugins.rehearse.came_of_it import is_far, is_far_on_host, off_by
 from edit_eval.plugins.rehearse.found import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.reporting.document_files import write_sheet
 from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
 from edit_eval.reporting.language import spoken
-from edit_eval.reporting.page.documents import write_sheet
 from edit_eval.reporting.table import Column, Line, Sheet, Table, print_sheet
 from edit_eval.text import Text, counted
 

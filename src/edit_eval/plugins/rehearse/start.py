@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.options import RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
-from edit_eval.experiment import Experiment, load_samples
 from edit_eval.plugins.preparation.checks import Context
 from edit_eval.plugins.preparation.fitting import Wanted
 from edit_eval.plugins.rehearse.driver import RehearsalDriver
@@ -115,7 +116,7 @@ def start(
     came = RehearsedStart()
     keys = {key for key in configuration.models if key.partition(" on ")[0] in filled}
     data = load_samples(configuration)
-    experiment, place = Experiment.of(configuration, data), Place(folder)
+    experiment, place = make_experiment(configuration, data), Place(folder)
     marks = folder.with_suffix(".marks")
     with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults, batches)) as driver:
         session = Session(configuration, driver)
@@ -132,7 +133,7 @@ def start(
             matrix, _ = place.recall(directory, experiment, ())
             try:
                 with _alarm(left()):
-                    session.run(matrix, directory, _Listener(came), data.samples, grace=GRACE)
+                    session.run(matrix, directory, _Listener(came), data.samples, RunOptions(grace=GRACE))
             except EditEvalError as error:
                 over = isinstance(error, Stopped) and left() <= 0
                 came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)

@@ -51,7 +51,7 @@ class Rehearse(Verb):
         """Rehearses, and prints what was found."""
         from edit_eval.plugins.rehearse.rehearsal import rehearse
         from edit_eval.plugins.rehearse.sheet import print_rehearsal, write_rehearsal
-        from edit_eval.reporting.page.documents import refuse_target
+        from edit_eval.reporting.document_files import refuse_target
 
         if to is not None:
             refuse_target(to, force=force)

@@ -27,8 +27,9 @@ from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import Interruption
 from edit_eval.execution.engine.workload import is_left, settled
+from edit_eval.execution.layout import environment_record
 from edit_eval.execution.machine.gauges import Gauges
-from edit_eval.execution.session import Session, environment_record
+from edit_eval.execution.session import Session
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.plugins.serve.canaries import CLIENT

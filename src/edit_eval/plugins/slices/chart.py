@@ -11,9 +11,9 @@ from edit_eval.plugins.slices.found import Slices
 from edit_eval.plugins.slices.sheet import slice_name
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle
+from edit_eval.reporting.chart_parts import AnyChart, chart_of_rows, chart_title
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.drawings import AnyChart, chart_of_rows, chart_title
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 

@@ -58,6 +58,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     ci95: list[float] | None
     """Of the difference; those of all slices looked at hold together."""
     p_adjusted: float
+    """For all slices tested."""
     shown: Literal["better", "worse"] | None
     examples: tuple[str, ...]
     """Samples that lie furthest to its side, at most five."""

@@ -10,8 +10,8 @@ from edit_eval.plugins.steps.changes import RoundsOf, TurnsOf
 from edit_eval.plugins.steps.sheet import digits_of
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle
+from edit_eval.reporting.chart_parts import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.drawings import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 

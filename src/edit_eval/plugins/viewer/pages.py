@@ -16,13 +16,8 @@ from markupsafe import Markup
 
 from edit_eval import __version__
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.viewer.pictures import ServedPictures
-from edit_eval.plugins.viewer.runs import WatchedRun
-from edit_eval.records import Edit, Sample
-from edit_eval.reporting.analyses import summary_of
-from edit_eval.reporting.language import said
-from edit_eval.reporting.page.files import export
-from edit_eval.reporting.page.page import (
+from edit_eval.plugins.page.export import export
+from edit_eval.plugins.page.page import (
     Served,
     asset,
     closed,
@@ -33,7 +28,12 @@ from edit_eval.reporting.page.page import (
     spoken_by,
     stylesheet,
 )
-from edit_eval.reporting.page.shown_pictures import PictureAddress
+from edit_eval.plugins.page.shown_pictures import PictureAddress
+from edit_eval.plugins.viewer.pictures import ServedPictures
+from edit_eval.plugins.viewer.runs import WatchedRun
+from edit_eval.records import Edit, Sample
+from edit_eval.reporting.analyses import summary_of
+from edit_eval.reporting.language import said
 from edit_eval.reporting.table import in_each
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
@@ -133,7 +133,7 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
 
 @dataclass(frozen=True)
 class _OfSeveral:
-    """Pictures of several runs (see `edit_eval.reporting.page.shown_pictures.PictureAddresses`)."""
+    """Pictures of several runs (see `edit_eval.plugins.page.shown_pictures.PictureAddresses`)."""
 
     first: ServedPictures
     of: Mapping[str, ServedPictures]

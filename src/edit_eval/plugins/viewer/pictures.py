@@ -13,9 +13,9 @@ from pathlib import Path
 from edit_eval.benchmarks.known_sources import may_be_known, read_known_source
 from edit_eval.errors import PictureError
 from edit_eval.pictures import read_picture, small_copy, small_copy_name
+from edit_eval.plugins.page.shown_pictures import PictureAddress
 from edit_eval.plugins.viewer.following import Following
 from edit_eval.records import Edit, Sample
-from edit_eval.reporting.page.shown_pictures import PictureAddress
 from edit_eval.store.run_directory import read_within
 from edit_eval.text import Text
 
@@ -31,7 +31,7 @@ OTHER = "application/octet-stream"
 
 
 class ServedPictures:
-    """Addresses in place of files (see `edit_eval.reporting.page.shown_pictures.PictureAddresses`)."""
+    """Addresses in place of files (see `edit_eval.plugins.page.shown_pictures.PictureAddresses`)."""
 
     def __init__(self, base: str) -> None:
         self.base = base

@@ -21,12 +21,12 @@ import msgspec
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.page.gallery import sample_entry
 from edit_eval.plugins.viewer.following import Following, RunState
 from edit_eval.plugins.viewer.pictures import ServedPictures
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.live import read_live
-from edit_eval.reporting.page.gallery import sample_entry
 from edit_eval.run import Run
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import JudgeBattles

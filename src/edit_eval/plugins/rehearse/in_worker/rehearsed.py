@@ -309,8 +309,8 @@ def readable(request: Any) -> Any:
 
     It takes the place of what the model wrote, up to its limit, in the time that this takes.
     """
+    from edit_eval.plugins.rehearse.in_worker.fake_models import middle_answer
     from edit_eval.records import Reply
-    from edit_eval.testing.fake_models import middle_answer
 
     return Reply(text=middle_answer(request), values=dict.fromkeys(request.labels, 1 / max(1, len(request.labels))))
 

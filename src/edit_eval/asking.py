@@ -1,0 +1,313 @@
+"""Makes the experiment that a configuration asks for: reads its benchmark, and refuses what cannot be asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from typing import Protocol as Shape
+
+from edit_eval.benchmarks.selection import (
+    in_unicode,
+    lint,
+    passing,
+    refuse_bad,
+    refuse_nothing,
+    tidied,
+    with_predecessors,
+)
+from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
+from edit_eval.config.families import shared_families
+from edit_eval.config.identity import ask_classes, digest, identity
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.edit_models.contract import SampleNames
+from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
+from edit_eval.experiment import Experiment
+from edit_eval.judges.contract import PROBABILITIES
+from edit_eval.protocols.asked import AskedJudge, asked_judges, rounds_of
+from edit_eval.protocols.contract import fault
+from edit_eval.protocols.critiques import columns_of, refuse_unfit_critics, refuse_wordless
+from edit_eval.records import Sample
+from edit_eval.text import Text, counted
+from edit_eval.workers.failures import one_line
+from edit_eval.workers.model_class import make_parameters
+
+MOST_CELLS = 5_000_000
+"""Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
+READ_IN_SILENCE = 1.0
+"""Seconds of reading a benchmark before progress is shown."""
+
+
+class Data(NamedTuple):
+    """Contents of a benchmark."""
+
+    samples: tuple[Sample, ...]
+    about: Mapping[str, str]
+    """Description by its class: source, licence, and anything else a reader should know."""
+    notes: tuple[str, ...]
+    """Oddities of the samples that are no faults."""
+    lines: Mapping[int, int] = MappingProxyType({})
+    """For bad samples, their line in the benchmark's file by index, where it has lines."""
+    sources: Mapping[str, str] = MappingProxyType({})
+    """What the benchmark's file calls the source of a sample, by its id, where it has a name."""
+
+
+def make_experiment(configuration: Configuration, data: Data) -> Experiment:
+    """Returns the experiment of a configuration, with the benchmark's samples that pass its filters.
+
+    Samples that its protocols cannot ask about become bad ones. Raises `BenchmarkError` naming every bad sample
+    (with `on_bad_sample: error`), and `ConfigurationError` for a filter that no sample passes, a protocol that
+    cannot be used, and more cells than fit into memory."""
+    section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
+    samples = data.samples
+    wanted = passing(samples, **section.filters.model_dump(), source=section.source)
+    chosen, names = with_predecessors(samples, wanted), {sample.id for sample in wanted}
+    judges = asked_judges(configuration)
+    for judge in judges:
+        if (refuse := getattr(judge.protocol, "refuse_unknown", None)) is not None:
+            refuse(dict.fromkeys(sample.category for sample in samples))
+    models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
+    _, refinements = columns_of(models, configuration.columns.values())
+    refuse_unfit_critics(refinements, judges)
+    seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
+    if section.on_bad_sample == "error":
+        refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
+    else:
+        refuse_nothing(seen)
+    ids = [sample.id for sample in samples]
+    asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
+    there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "finished", asked)
+    for name, edits in there.items():
+        if edits.lacking and not edits.files:
+            why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
+            raise ConfigurationError(Text("{}: {}{}", name, why, has))
+    finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
+    models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
+    columns, _ = columns_of(models, configuration.columns.values())
+    called = [column.name for column in columns]
+    unasked = ask_classes(configuration.judges.values(), "judge", folder, "unasked", ids, called)
+    families = shared_families(configuration.judges.values(), configuration.edit_models.values())
+    if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
+        raise ConfigurationError(
+            Text(
+                "sample {} follows another; such a sample cannot have {: or }",
+                follower.id,
+                [f"`{key}`" for key in configuration.columns],
+            )
+        )
+    made = Experiment(
+        samples=seen,
+        beside=frozenset(sample.id for sample in seen) - names,
+        edit_models=columns,
+        judges=tuple(judges),
+        refinements=refinements,
+        language=section.language,
+        edit_seeds=evaluation.edit_seeds,
+        repeats=evaluation.repeats,
+        readings=evaluation.readings,
+        control_samples=0 if evaluation.controls == "auto" else evaluation.controls,
+        more_controls={name: identified("control", name) for name in evaluation.more_controls},
+        about=data.about,
+        notes=(
+            *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
+            *(*data.notes, *families),
+            *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
+        ),
+        finished=finished,
+        lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
+        files={digest: path for edits in there.values() for path, digest in edits.files.values()},
+        there=there,
+    )
+    refuse_too_many_cells(made)
+    if evaluation.controls == "auto":
+        made = made.with_as_many_controls_as_show_it()
+    for model_section in configuration.edit_models.values():
+        _refuse_what_it_does_not_do(made, model_section, folder)
+    refuse_wordless(refinements, made.asked)
+    for judge_section in configuration.judges.values():
+        _refuse_probabilities(made, judge_section, folder)
+    for judge in (judge for judge in judges if judge.of_two and len(made.edit_models) < 2):
+        why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
+        raise ConfigurationError(why)
+    return made
+
+
+def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
+    """Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
+    often = experiment.repeats * experiment.readings
+    columns = len(experiment.edit_models) * experiment.edit_seeds
+    good = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
+    judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
+    if (least := good * columns * max(1, judged * experiment.readings)) > most:
+        raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
+    questions = sum(len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.asked[judge.name])
+    of_two = sum(
+        len(experiment.asked[judge.name][position]) * experiment.edit_seeds * sum(map(len, rounds))
+        for judge in experiment.judges
+        for position, sample in enumerate(experiment.samples)
+        if judge.of_two and sample.id not in experiment.beside
+        for rounds in [rounds_of(judge.protocol, sample, experiment.edit_models)]
+    )
+    if (count := questions * columns * often + of_two * often) > most:
+        raise _too_much(experiment, count, most)
+
+
+def _too_much(experiment: Experiment, count: int, most: int) -> ConfigurationError:
+    return ConfigurationError(
+        Text(
+            "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
+            "questions to ask; a run has {:,} at most (evaluation.repeats, "
+            "evaluation.edit_seeds, benchmark.limit)",
+            len(experiment.samples),
+            count,
+            most,
+        )
+    )
+
+
+def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:
+    """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
+    them if a judge measures outside a mask. Classes that only their own environment can import are not checked."""
+    try:
+        model_class = import_class("edit_model", section.class_path, folder)
+    except NotHere:
+        return
+    parameters = make_parameters(model_class, section.parameters)
+    most = model_class.sources(parameters) if hasattr(model_class, "sources") else None
+    for sample in experiment.samples:
+        count = sum(name.startswith("source") for name in sample.pictures) + bool(sample.follows)
+        if most is not None and count > most and not sample.fault:
+            raise ConfigurationError(
+                Text(
+                    "{} takes {} at most, and sample {} ({}) has {}; leave out the model, "
+                    "or such samples (benchmark.filters)",
+                    section.name,
+                    counted(most, "source"),
+                    sample.index,
+                    sample.id,
+                    count,
+                )
+            )
+    if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
+        return
+    for judge in experiment.judges:
+        asked = (sample_question.question for some in experiment.asked[judge.name] for sample_question in some)
+        if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
+            raise ConfigurationError(
+                Text(
+                    "{} crops its sources, so what {} measures outside a mask would be of other "
+                    "places; leave out one of them",
+                    section.name,
+                    judge.name,
+                )
+            )
+
+
+def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder: Path) -> None:
+    """Raises `ConfigurationError` for a judge that needs to give probabilities and whose class cannot. Classes that
+    only their own environment can import are not checked; an answer without probabilities counts as none."""
+    try:
+        judge_class: Any = import_class("judge", section.class_path, folder)
+    except NotHere:
+        return
+    if getattr(judge_class, "probabilities", False) or getattr(judge_class, "replays", False):
+        return
+    asked = (sample_question.question for some in experiment.asked[section.name] for sample_question in some)
+    if any(question.form == PROBABILITIES for question in asked):
+        raise ConfigurationError(
+            Text(
+                "{} cannot give the probabilities of its answers (its class has no `probabilities = "
+                "True`); write another `answer` into its `protocol`, or use a judge that can",
+                section.name,
+            )
+        )
+
+
+class Listener(Shape):
+    """Receives progress while the benchmark is read."""
+
+    def reading(self, items: int, read: int, size: int) -> None: ...
+    def has_read(self) -> None: ...
+
+
+@staying_here()
+def load_samples(configuration: Configuration, listener: Listener | None = None) -> Data:
+    """Reads all samples of the benchmark. Each source image was checked to be whole, or its sample has a fault.
+
+    If that takes long, the `listener` is told the progress.
+    """
+    benchmark = _benchmark(configuration)
+    samples, soon = [], time.monotonic() + READ_IN_SILENCE
+    try:
+        for sample in benchmark.samples():
+            samples.append(in_unicode(sample))
+            if listener is not None and time.monotonic() >= soon:
+                listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
+    except EditEvalError:
+        raise
+    except Exception as error:
+        path = configuration.benchmark.class_path
+        if path.startswith("edit_eval."):
+            raise
+        who = called_by("benchmark", path)
+        text = Text("{} failed at sample {}: {}; `--debug` shows where", who, len(samples), one_line(error))
+        raise BenchmarkError(text) from error
+    finally:
+        if listener is not None:
+            listener.has_read()
+    about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
+    about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
+    notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
+    lines, sources = (getattr(benchmark, name, {}) for name in ("lines", "source_names"))
+    return Data(tuple(map(tidied, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
+
+
+def verify_sources(configuration: Configuration) -> str:
+    """Has the benchmark check the sources that it keeps; returns a line if some differ from the record."""
+    verify = getattr(_benchmark(configuration), "verify", None)
+    return "" if verify is None else str(verify() or "")
+
+
+def _benchmark(configuration: Configuration) -> Any:
+    section = configuration.benchmark
+    benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
+    return benchmark_class(make_parameters(benchmark_class, section.parameters))
+
+
+def _with_fault(sample: Sample, judges: Sequence[AskedJudge]) -> Sample:
+    """Returns the sample, marked bad if a protocol cannot ask about it."""
+    faults = () if sample.fault else filter(None, (fault(judge.protocol, sample) for judge in judges))
+    return replace(sample, fault=problem) if (problem := next(iter(faults), "")) else sample
+
+
+def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Returns the samples; those that follow another take its cluster, and its fault."""
+    if not any(sample.follows for sample in samples):
+        return tuple(samples)
+    by_id = {sample.id: sample for sample in samples}
+
+    def first(sample: Sample) -> tuple[str, str]:
+        """Returns cluster and fault."""
+        seen = {sample.id}
+        while sample.follows and not sample.fault:
+            before = by_id.get(sample.follows)
+            if before is None:
+                return "", Text("it follows `{}`, which is not among the selected samples", sample.follows)
+            if before.fault:
+                return "", Text("it follows `{}`, which cannot be used: {}", before.id, before.fault)
+            if before.id in seen:
+                return "", Text("it follows `{}`, which follows it", sample.follows)
+            seen.add(before.id)
+            sample = before
+        return sample.cluster, sample.fault
+
+    clustered = []
+    for sample in samples:
+        if sample.follows:
+            cluster, problem = first(sample)
+            sample = replace(sample, cluster=sample.cluster or cluster, fault=sample.fault or problem)
+        clustered.append(sample)
+    return tuple(clustered)

@@ -1,0 +1,335 @@
+"""The records as plain data for the page's gallery: samples with their edits and judgements."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, NotRequired, TypedDict
+
+from edit_eval.plugins.page.battle_entries import BattleEntry, battle_entry, won_by
+from edit_eval.plugins.page.shown_pictures import NoPicture, PictureAddresses, ShownPicture, address_of_picture
+from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
+from edit_eval.reporting.entries import entries
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of, named_score
+from edit_eval.reporting.table import in_each
+from edit_eval.statistics.summary import Summary
+
+# -- what the page's scripts read (`templates/samples.js`, `gallery.js`, `detail.js`) --
+
+
+class ReadingEntry(TypedDict):
+    """A reading of a reply."""
+
+    status: Status
+    reason: str
+    text: str
+    asked: int
+    values: dict[str, float]
+    mass: NotRequired[float | Literal["unknown"]]
+    applies: NotRequired[Literal[False]]
+
+
+class JudgementEntry(TypedDict):
+    """A judgement of an edit."""
+
+    judge: str
+    repeat: int
+    status: Status
+    reason: str
+    scores: dict[str, float]
+    spread: NotRequired[dict[str, float]]
+    tokens: NotRequired[list[int]]
+    missing: dict[str, list[str]]
+    """Status and reason of each score that is not there."""
+    readings: list[dict[str, ReadingEntry]]
+
+
+class CritiqueEntry(TypedDict):
+    """A critic's words about an edit, and its headline, which is only used to choose edits."""
+
+    judge: str
+    status: Status
+    words: str
+    score: float | None
+
+
+class EditEntry(TypedDict):
+    """An edit with what was said of it."""
+
+    model: str
+    edit_seed: int
+    seed: int
+    status: Status
+    reason: str
+    width: int
+    height: int
+    seconds: float
+    device: str
+    flags: tuple[str, ...]
+    made_in: str
+    own_size: NotRequired[list[int]]
+    picture: ShownPicture
+    instruction: NotRequired[str]
+    won: dict[str, list[int]]
+    """Battles won and lost, by judge."""
+    judgements: list[JudgementEntry]
+    critique: NotRequired[CritiqueEntry]
+
+
+class SampleEntry(TypedDict):
+    """A sample with its edits and battles."""
+
+    id: str
+    index: int
+    category: str
+    difficulty: str
+    tags: tuple[str, ...]
+    instruction: str
+    instructions: dict[str, str]
+    description: str
+    rationale: str
+    fault: str
+    source: ShownPicture
+    others: NotRequired[dict[str, ShownPicture]]
+    battles: list[BattleEntry]
+    edits: list[EditEntry]
+
+
+class ScoreEntry(TypedDict):
+    """What is needed to show a score, and to sort by it."""
+
+    lowest: float | None
+    highest: float | None
+    higher_is_better: bool
+    digits: int
+    title: dict[str, str]
+
+
+class JudgeEntry(TypedDict):
+    """A judge's scores, in order."""
+
+    headline: str
+    scores: dict[str, ScoreEntry]
+
+
+class RefinementEntry(TypedDict):
+    """How a column of edits got its instructions."""
+
+    before: str
+    judge: str
+    round: int
+
+
+class Gallery(TypedDict):
+    """All samples of a run."""
+
+    run: str
+    edit_models: list[str]
+    refinements: dict[str, RefinementEntry]
+    judges: list[str]
+    battle_judges: list[str]
+    scoring: dict[str, JudgeEntry]
+    names: Mapping[str, Mapping[str, Mapping[str, str]]]
+    """`{kind: {key: {"en": ..., "zh": ...}}}`."""
+    no_edit: list[str]
+    samples: list[SampleEntry]
+
+
+def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> Gallery:
+    """Returns the samples with all that is known of them; registers all pictures."""
+    edits: dict[str, list[Edit]] = defaultdict(list)
+    for edit in results.edits:
+        edits[edit.sample_id].append(edit)
+    judgements: dict[tuple[str, str, int], list[Judgement]] = defaultdict(list)
+    for judgement in results.judgements:
+        judgements[(judgement.sample_id, judgement.edit_model, judgement.edit_seed)].append(judgement)
+    battles: dict[str, list[Judgement]] = defaultdict(list)
+    for battle in results.battles:
+        battles[battle.sample_id].append(battle)
+    critiques: dict[str, list[Judgement]] = defaultdict(list)
+    for critique in results.critiques:
+        if not critique.made_in:  # a kept edit has it where it was made
+            critiques[critique.sample_id].append(critique)
+    return {
+        "run": Path(results.directory).name,
+        "edit_models": list(results.edit_models),
+        "refinements": {
+            name: {"before": refinement.before, "judge": refinement.judge, "round": refinement.round}
+            for name, refinement in results.refinements.items()
+        },
+        "judges": list(results.judges),
+        "battle_judges": list(results.battle_judges),
+        "scoring": _scoring(results, summary),
+        "names": _names(results),
+        "no_edit": [status.value for status in NO_EDIT],
+        "samples": [
+            sample_entry(
+                sample,
+                [(edit, judgements[sample.id, edit.edit_model, edit.edit_seed]) for edit in edits[sample.id]],
+                battles[sample.id],
+                critiques[sample.id],
+                pictures,
+            )
+            for sample in results.samples
+        ],
+    }
+
+
+def sample_entry(
+    sample: Sample,
+    edits: Iterable[tuple[Edit, Iterable[Judgement]]],
+    battles: Iterable[Judgement],
+    critiques: Iterable[Judgement],
+    pictures: PictureAddresses,
+) -> SampleEntry:
+    """Returns a sample for the gallery: its edits, each with its judgements and critique, and its battles."""
+    fought_out = [battle_entry(battle) for battle in battles]
+    said = {
+        (critique.edit_model, critique.edit_seed): _critique(critique) for critique in critiques if not critique.repeat
+    }
+    others = {
+        address_of_picture(name): pictures.of_sample(sample, name) or NoPicture(missing="other_missing")
+        for name in sample.pictures
+        if name != "source"
+    }
+    document: SampleEntry = {
+        "id": sample.id,
+        "index": sample.index,
+        "category": sample.category,
+        "difficulty": sample.difficulty,
+        "tags": sample.tags,
+        "instruction": sample.instruction,
+        "instructions": dict(sample.instructions) or {sample.language: sample.instruction},
+        "description": sample.description,
+        "rationale": sample.rationale,
+        "fault": sample.fault,
+        "source": pictures.of_sample(sample) or {"missing": "source_missing"},
+        "battles": fought_out,
+        "edits": [
+            _edit(edit, fought_out, of_it, said.get((edit.edit_model, edit.edit_seed)), pictures)
+            for edit, of_it in edits
+        ],
+    }
+    if others:
+        document["others"] = others
+    return document
+
+
+def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
+    """Returns each judge's headline and, in order, what is needed to show and sort each of its scores."""
+    every = [part for parts in (False, True) for part in entries(summary.results, parts=parts)]
+    digits = {(part.judge, part.score): part.digits for part in every}
+    return {
+        judge: {
+            "headline": scoring.headline,
+            "scores": {
+                name: {
+                    "lowest": scale.lowest,
+                    "highest": scale.highest,
+                    "higher_is_better": scale.higher_is_better,
+                    "digits": digits[judge, name],
+                    "title": in_each(partial(said, named_score(name, scale))),
+                }
+                for name, scale in scoring.scales.items()
+                if (judge, name) in digits
+            },
+        }
+        for judge, scoring in results.scoring.items()
+    }
+
+
+def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """Returns readable names for keys of the records: `{kind: {key: {"en": ..., "zh": ...}}}`."""
+    categories = dict.fromkeys(sample.category for sample in results.samples)
+    categories = categories if any(categories) else {}  # of a benchmark without categories nothing is said
+    difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
+
+    def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {key: in_each(partial(said, name_of(kind, key))) for key in keys}
+
+    return {
+        "category": named("short_category", categories),
+        "category_title": named("category", categories),
+        "difficulty": named("difficulty", difficulties),
+        "status": named("status", [status.value for status in Status]),
+    }
+
+
+def _edit(
+    edit: Edit,
+    battles: Sequence[BattleEntry],
+    judgements: Iterable[Judgement],
+    critique: CritiqueEntry | None,
+    pictures: PictureAddresses,
+) -> EditEntry:
+    picture = pictures.of_edit(edit) or NoPicture(missing="edit_missing") if edit.image else None
+    document: EditEntry = {
+        "model": edit.edit_model,
+        "edit_seed": edit.edit_seed,
+        "seed": edit.seed,
+        "status": edit.status,
+        "reason": edit.reason,
+        "width": edit.width,
+        "height": edit.height,
+        "seconds": edit.seconds,
+        "device": edit.device,
+        "flags": edit.flags,
+        "made_in": edit.made_in,
+        "picture": picture or {"missing": "no_edit"},
+        "won": won_by(edit, battles),
+        "judgements": list(map(_judgement, judgements)),
+    }
+    if any(edit.own_size):
+        document["own_size"] = list(edit.own_size)
+    if edit.instruction:
+        document["instruction"] = edit.instruction
+    if critique:
+        document["critique"] = critique
+    return document
+
+
+def _judgement(judgement: Judgement) -> JudgementEntry:
+    document: JudgementEntry = {
+        "judge": judgement.judge,
+        "repeat": judgement.repeat,
+        "status": judgement.status,
+        "reason": judgement.reason,
+        "scores": dict(judgement.scores),
+        "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
+        "readings": [
+            {question: _reading(answer) for question, answer in reading.items()} for reading in judgement.readings
+        ],
+    }
+    if judgement.spread:
+        document["spread"] = dict(judgement.spread)
+    if any(judgement.tokens):
+        document["tokens"] = list(judgement.tokens)
+    return document
+
+
+def _critique(critique: Judgement) -> CritiqueEntry:
+    words = critique.reason if critique.status is Status.OK else ""
+    return {
+        "judge": critique.judge,
+        "status": critique.status,
+        "words": words or critique.answer,
+        "score": critique.score,
+    }
+
+
+def _reading(reading: Reading) -> ReadingEntry:
+    document: ReadingEntry = {
+        "status": reading.status,
+        "reason": reading.reason,
+        "text": reading.text,
+        "asked": reading.asked,
+        "values": dict(reading.values),
+    }
+    if reading.mass is not None:
+        document["mass"] = reading.mass
+    if not reading.applies:
+        document["applies"] = False
+    return document
