@@ -16,6 +16,9 @@ def cache_folder() -> Path:
 
 
 def own_file() -> Path:
-    """Returns where the user's own rows on closed models are; by the XDG standard a relative `XDG_CONFIG_HOME` is ignored."""
+    """Returns where the user's own rows on closed models are.
+
+    By the XDG standard a relative `XDG_CONFIG_HOME` is ignored.
+    """
     base = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / "edit-eval" / "closed.yaml"

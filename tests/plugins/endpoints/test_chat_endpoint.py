@@ -480,7 +480,8 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_judge_answers_without_the_library_that_takes_a_second_to_import(server: JudgeServer) -> None:
     made = f"ChatEndpoint(ChatEndpoint.Parameters(model='judge', base_url={server.base_url!r}))"
-    code = f"import sys; from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint; judge = {made}; judge.prepare()\n"
+    code = "import sys; from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint\n"
+    code += f"judge = {made}; judge.prepare()\n"
     code += "judge.load(['cpu']); print('openai' in sys.modules); judge.close()"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 

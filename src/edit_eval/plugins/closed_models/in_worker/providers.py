@@ -531,7 +531,8 @@ SHAPES: Mapping[str, Dialect] = {
         fields={}, fewest=921_600, most=4_194_304, longest=4096, ratio=16.0, source="ModelArk: 4.0"
     ),
 }
-"""Sizes that models take otherwise than their provider's row says, by the names that `plugins/endpoints/in_worker/closed.yaml` has."""
+"""Sizes that models take otherwise than their provider's row says, by the names that `closed.yaml` of the plug-in
+`endpoints` has."""
 
 
 def closed_editors() -> list[ClosedModel]:

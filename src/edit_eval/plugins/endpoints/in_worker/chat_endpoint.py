@@ -1,9 +1,9 @@
 """A server as a judge: any that speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...), and
-with `api` OpenAI's own, Anthropic's and Google's, each in its own words (`edit_eval.plugins.endpoints.in_worker.chat_interfaces`).
+with `api` OpenAI's own, Anthropic's and Google's, each in its own words (`chat_interfaces`).
 
-How errors of a server are handled: `edit_eval.plugins.endpoints.in_worker.client`. The canary is a request for one token about a picture
+How errors of a server are handled: `client`. The canary is a request for one token about a picture
 of one colour, also sent once at the start. What the server supports beyond the protocol (constraining an answer to a
-schema, probabilities, switching thinking) is found out then, too: `edit_eval.plugins.endpoints.in_worker.chat_probe`.
+schema, probabilities, switching thinking) is found out then, too: `chat_probe`.
 
 Requests are built so that a server can reuse shared computation: the rubric (`system`) first, then the pictures, the
 source before the edit, and the text about them last.
