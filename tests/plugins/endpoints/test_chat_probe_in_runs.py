@@ -21,7 +21,7 @@ from small_benchmark import configuration, sample_id, write_benchmark
 
 needs("aiohttp")
 
-PROTOCOL = f"{Path(__file__).with_name('level_of_edit.py')}:LevelOfEdit"
+PROTOCOL = f"{Path(__file__).parents[2] / 'level_of_edit.py'}:LevelOfEdit"
 FIRST = {"A": 0.125, "B": 0.25, "C": 0.5, "The": 0.125}
 COUNT = 6
 

@@ -105,7 +105,7 @@ class ChatInterface:
     budgets: Mapping[str, Way] = field(default_factory=dict)
     logprobs: Mapping[str, Way] = field(default_factory=dict)
     decisions: Mapping[str, Mapping[str, Decision]] = field(default_factory=dict)
-    """What a server may offer, and is tried: see `edit_eval.plugins.endpoints.in_worker.chat_servers`."""
+    """What a server may offer, and is tried: see `chat_servers`."""
     tokenizes: bool = False
     """True if a server may have a path that shows a text's tokens."""
     source: str

@@ -2,7 +2,7 @@
 
 How a server's responses are handled:
 
-* what an error says is read from the tables of `edit_eval.plugins.endpoints.in_worker.vocabulary`, and nowhere else.
+* what an error says is read from the tables of `vocabulary`, and nowhere else.
 * busy or away (429, 502, 503, 529, words like theirs, no connection once it has answered): asked again, after the wait
   that it asks for or a growing pause with jitter, until `deadline` or, but for a 429, for `AWAY_SECONDS`. It halves the
   number of concurrent requests, too; answers let it grow again, by one a round.
@@ -10,7 +10,7 @@ How a server's responses are handled:
   error with status 200): the same, but at most `retries` times. An answer that came to nothing (`Failure.once`) is
   asked for once more.
 * any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
-  (`edit_eval.plugins.endpoints.in_worker.transport`).
+  (`transport`).
 * a request that has failed for good is followed by a *canary*: a small request of the model class's, always the same.
   A healthy `/health` proves nothing, so it is not asked for. `RequestError` says what is known: what the server said,
   and what became of the canary. Whose fault it is, the engine decides (`edit_eval.execution.engine.blame`).

@@ -1,7 +1,8 @@
 """Judges that their makers alone run: where they are asked, what they take, and what they cost.
 
-They are asked by their makers' own interfaces (`chat_interfaces`). A row of `closed.yaml` has what a family takes differently: whether a temperature, how thinking is switched, and how much room a thought needs
-that cannot be switched off. A model without a row of its own is asked as the last row of its maker says.
+They are asked by their makers' own interfaces (`chat_interfaces`). A row of `closed.yaml` has what a family takes
+differently: whether a temperature, how thinking is switched, and how much room a thought needs that cannot be switched
+off. A model without a row of its own is asked as the last row of its maker says.
 """
 
 from __future__ import annotations

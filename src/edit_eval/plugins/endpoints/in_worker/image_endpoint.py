@@ -1,6 +1,6 @@
 """A server as an edit model: any with `POST {base_url}/images/edits` (vLLM-Omni, SGLang, Xinference, OpenAI, ...).
 
-How errors of a server are handled is in `edit_eval.plugins.endpoints.in_worker.client`. An answer is one of these:
+How errors of a server are handled is in `client`. An answer is one of these:
 
 * a picture, in the answer (`b64_json`) or at an address (`url`), which is followed only on the server's own host or one
   of `allowed_hosts`. Any size is accepted;
