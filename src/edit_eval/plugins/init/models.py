@@ -16,7 +16,7 @@ from edit_eval.config.shorthand import (
     SERVER,
     Kind,
     ModelDraft,
-    chat_endpoint,
+    import_chat_endpoint,
     look_at,
     look_at_judge,
     plain_name,
@@ -158,9 +158,11 @@ class OfferedJudge(NamedTuple):
 def offered_judges(edits: int) -> list[OfferedJudge]:
     """Returns what is offered for judging so many edits; 0 if their number is not known yet."""
     offered = []
-    chat = chat_endpoint()
-    for api, model in CLOSED.items() if chat is not None else ():
-        known = chat.by_name(f"{api}/{model}")
+    makers = import_chat_endpoint()
+    for api, model in CLOSED.items():
+        known = makers and makers.find_judge(f"{api}/{model}")
+        if not known:
+            continue
         key, price = known["key"], known["price"]
         there = bool(os.environ.get(key))
         words: str = Text("{} is set", key) if there else Text("needs {}", key)

@@ -23,7 +23,7 @@ from edit_eval.asking import Listener, load_samples, make_experiment
 from edit_eval.config.families import shared_families
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
-from edit_eval.config.shorthand import chat_endpoint
+from edit_eval.config.shorthand import import_chat_endpoint
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.checks import (
     Check,
@@ -672,8 +672,8 @@ def keys(context: Context) -> Iterator[Finding]:
     """Checks that the variables that hold keys are set; only their names are ever shown."""
     environment = context.environment
     for section in (model.section for model in context.wanted if not model.section.served):
-        chat = chat_endpoint()
-        maker = chat.maker_address(section.parameters.get("api") or "") if chat is not None else ""
+        makers = import_chat_endpoint()
+        maker = makers.find_address(section.parameters.get("api") or "") if makers is not None else ""
         address = section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL")
         for key, name in section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:

@@ -28,7 +28,7 @@ from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import CanaryFound, LoadError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import tokens_given
-from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, seed_of
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, MakersJudge, seed_of
 from edit_eval.pictures import pixel_digest, png, scaled
 from edit_eval.plugins.endpoints.in_worker.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
 from edit_eval.plugins.endpoints.in_worker.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
@@ -219,23 +219,23 @@ class ChatEndpoint:
         }
 
     @staticmethod
-    def by_name(name: str) -> dict[str, Any] | None:
-        """Returns a maker's judge by `MAKER/NAME`: its parameters, its key's variable, its price if known."""
+    def find_judge(name: str) -> MakersJudge | None:
+        """Returns the judge that `MAKER/NAME` means; None if this is no maker's."""
         maker, _, model = name.replace(":", "/", 1).partition("/")
         if maker not in MAKERS or not model:
             return None
-        params = {"api": maker, "model": model}
-        return {"params": params, "key": MAKERS[maker].key, "price": judge_of(maker, model).price}
+        price = judge_of(maker, model).price
+        return {"params": {"api": maker, "model": model}, "key": MAKERS[maker].key, "price": price}
 
     @staticmethod
-    def makers_of(model: str) -> list[str]:
+    def list_makers(model: str) -> list[str]:
         """Returns the makers that have a model of this name."""
         return [api for api in MAKERS if judge_of(api, model).model != f"{api}/*"]
 
     @staticmethod
-    def maker_address(api: str) -> str:
+    def find_address(maker: str) -> str:
         """Returns where a maker's judges are asked; empty for no maker."""
-        return MAKERS[api].address if api in MAKERS else ""
+        return MAKERS[maker].address if maker in MAKERS else ""
 
     def charged(self) -> dict[str, int]:
         """Returns how many requests since the last call came to nothing, and may have been charged."""
