@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from edit_eval.config import components
 from edit_eval.config.kinds import KINDS, ComponentKind, Kind
-from edit_eval.config.parameters import Parameter, describe_parameters, written_fields
+from edit_eval.config.parameters import Parameter, describe_parameters, read_source_fields
 from edit_eval.config.sections import top_keys
 
 ROOT = Path(__file__).parents[1]
@@ -154,7 +154,7 @@ def has_fields(cls: object) -> bool:
 
 def list_fields(cls: type[Any]) -> list[Parameter]:
     """Returns the fields of a class, as files name them, with their types, defaults and docstrings."""
-    written = written_fields(cls)
+    written = read_source_fields(cls)
     if issubclass(cls, msgspec.Struct):
         docs = [(field, *written.get(field.name, ("", ""))) for field in msgspec.structs.fields(cls)]
         return [Parameter(field.encode_name, kind, "", " ".join(doc.split())) for field, kind, doc in docs]

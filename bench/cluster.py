@@ -35,7 +35,7 @@ sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).
 
 from edit_eval import evaluate, evaluation  # noqa: E402
 from edit_eval.config.loading import load_configuration  # noqa: E402
-from edit_eval.plugins.preparation.imagined import imagined  # noqa: E402
+from edit_eval.plugins.preparation.imagined import imagine_experiment  # noqa: E402
 from edit_eval.plugins.preparation.planning import Cluster, make_plan  # noqa: E402
 from imagined_cluster import ImaginedCluster  # noqa: E402
 from overhead import write_benchmark  # noqa: E402
@@ -143,7 +143,7 @@ def plan_ratio(samples: int) -> float:
         asked["reward_model"]["params"] |= {"seconds": 0.2, "load_seconds": 60.0, "batch_size": 8}
         asked["execution"] = {}
         configuration = load_configuration(asked)
-        experiment = imagined(configuration, ["physical"])
+        experiment = imagine_experiment(configuration, ["physical"])
         where: dict[str, dict[str, Any]] = {"gpus": {"gpus": 1000}, "machines": {"cluster": Cluster(125, 8, price=2.5)}}
         took: dict[str, list[float]] = {place: [] for place in where}
         for _ in range(ROUNDS + 1):  # in turns, and the least of each: what else the machine does weighs on single ones

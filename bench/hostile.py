@@ -27,16 +27,16 @@ import numpy as np
 from msgspec import structs
 
 from audit_power import AT_90, GOOD, Simulated, trial
-from edit_eval.plugins.agreement.bridge import beyond, held_out_models, predicted_mean
+from edit_eval.plugins.agreement.bridge import cross_validate_models, find_uncovered_side, predict_mean
 from edit_eval.plugins.agreement.calibration import Pairs
+from edit_eval.plugins.audit.asking_modes import better_of
 from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors
 from edit_eval.plugins.audit.findings import findings_of
 from edit_eval.plugins.audit.measure import Anchor, Measure, share
 from edit_eval.plugins.audit.passports import ExaminedScale, Passport
-from edit_eval.plugins.audit.ways import better_of
-from edit_eval.plugins.people.differences import by_votes
-from edit_eval.plugins.serve.watch import judge_has_changed, judged_twice
+from edit_eval.plugins.people.differences import compare_by_votes
+from edit_eval.plugins.serve.watch import judge_has_changed, pair_canaries
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
@@ -357,7 +357,7 @@ def preferred_by_people(models: int, images: int, seen: int, shared: float) -> C
                 lead = quality[image, a] - quality[image, b] + chance.normal()
                 choice = "tie" if abs(lead) < 0.3 else "left" if lead > 0 else "right"
                 answers.append(Vote(samples[image].id, names[a], names[b], choice, rater="Ann", cluster=str(image)))
-        return any(pair.preferred for pair in by_votes(columns_to_test(results), answers).pairs)
+        return any(pair.preferred for pair in compare_by_votes(columns_to_test(results), answers).pairs)
 
     return wrong
 
@@ -557,7 +557,7 @@ def alarmed(noise: str, windows: int = 3) -> Callable[[Chance], bool]:
         rewards = (worth + ANSWERS[noise](chance, worth)) / 10
         names = [(kind, str(place)) for kind in ("source", "blank", "right") for place in range(12)]
         first, *between, now = (dict(zip(names, map(float, window), strict=True)) for window in rewards.T)
-        return judge_has_changed(first, now, judged_twice(between[0], between[1]))
+        return judge_has_changed(first, now, pair_canaries(between[0], between[1]))
 
     return wrong
 
@@ -609,9 +609,9 @@ def mistranslated(models: int) -> Callable[[Chance], bool | None]:
         )
         names = np.repeat([f"m{model}" for model in range(models)], len(images)).tolist()
         pairs = Pairs(new[:-1].ravel(), old[:-1].ravel(), np.tile(images, models), names)
-        _, ci95 = predicted_mean(pairs, new[-1], images, held_out_models(pairs))
+        _, ci95 = predict_mean(pairs, new[-1], images, cross_validate_models(pairs))
         assert ci95 is not None
-        return None if beyond(pairs, new[-1], images) else not ci95[0] <= old[-1].mean() <= ci95[1]
+        return None if find_uncovered_side(pairs, new[-1], images) else not ci95[0] <= old[-1].mean() <= ci95[1]
 
     return wrong
 

@@ -36,9 +36,9 @@ from closed_providers import Providers  # noqa: E402
 from documented_blocks import DOCS, blocks, done, follow  # noqa: E402
 from edit_eval import compare  # noqa: E402
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS  # noqa: E402
-from edit_eval.reporting.language import said  # noqa: E402
+from edit_eval.reporting.language import translate  # noqa: E402
 from edit_eval.reporting.verdict import answer_lines  # noqa: E402
-from edit_eval.reporting.verdict_drawing import drawing  # noqa: E402
+from edit_eval.reporting.verdict_drawing import draw_verdict  # noqa: E402
 
 WIDEST = 1280
 """Pixels of a picture."""
@@ -168,8 +168,8 @@ def a_gate(folder: Path, environment: Mapping[str, str]) -> None:
     assert compared.verdict is not None
     (opinion,) = compared.verdict.opinions
     for language in ("en", "zh"):
-        words = "".join(f"<p>{escape(said(line, language))}</p>" for line in answer_lines(compared.verdict))
-        drawn = drawing(opinion, 2, language, standalone=True)
+        words = "".join(f"<p>{escape(translate(line, language))}</p>" for line in answer_lines(compared.verdict))
+        drawn = draw_verdict(opinion, 2, language, standalone=True)
         (folder / f"gate-{language}.html").write_text(f"{HEAD}{words}{drawn}")
 
 

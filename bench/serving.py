@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from edit_eval.plugins.serve.pictures import sent
+from edit_eval.plugins.serve.pictures import check_picture
 from edit_eval.plugins.serve.watch import LOOKED_AT, is_near_copy
 
 EACH = 16
@@ -455,7 +455,9 @@ def soak(seconds: float, rate: float = math.inf, port: int = 0) -> bool:
 
 def decoding(pairs: list[dict[str, str]], watch: bool) -> float:
     """Returns ms of processor time of decoding an edit and its share of a source; the watch decodes some once more."""
-    few = [{name: sent(base64.b64decode(pair[name]), name) for name in ("source", "edit")} for pair in pairs[:256]]
+    few = [
+        {name: check_picture(base64.b64decode(pair[name]), name) for name in ("source", "edit")} for pair in pairs[:256]
+    ]
     passes = []
     held: deque[Image.Image] = deque(maxlen=EACH)  # else the memory of each goes back to the system, and costs again
     for _ in range(5):  # the first ones warm up

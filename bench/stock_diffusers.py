@@ -10,7 +10,7 @@ from PIL.Image import Image
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import call_on_canvas
 from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
-from edit_eval.pretrained.loading import dtype_named, on_cpu, prepare_devices
+from edit_eval.pretrained.loading import dtype_named, prepare_devices, runs_on_cpu
 from edit_eval.pretrained.processors import load_processor
 
 
@@ -24,7 +24,7 @@ class StockQwenImageEdit(QwenImageEdit):
         import diffusers
 
         prepare_devices(devices, offload)
-        folder, device = self.parameters.model_name, "cpu" if on_cpu(devices) else devices[0]
+        folder, device = self.parameters.model_name, "cpu" if runs_on_cpu(devices) else devices[0]
         # The library's own processor needs a matching torchvision; its work runs on the CPU, once a picture.
         processor = load_processor(folder, "Qwen2VLProcessor", {}, subfolder="processor")
         pipeline = diffusers.QwenImageEditPipeline.from_pretrained(

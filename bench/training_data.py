@@ -17,7 +17,7 @@ import json
 
 import numpy as np
 
-from edit_eval.plugins.pairs.noise import Noise, expected_wrong
+from edit_eval.plugins.pairs.noise import Noise, estimate_wrong_pairs
 from edit_eval.plugins.slices.overlapping import large_enough, overlapping_groups
 
 SAMPLES, ATTRIBUTES, OF_IMAGES, LEAST = 270, 40, 12, 8
@@ -78,7 +78,7 @@ def pairs(
     chosen = [int(at) for at in best if abs(margins[at]) > known.reach(errors[:1])[0]]
     if len(chosen) < 5:
         return None
-    expected = expected_wrong(margins, errors, np.repeat(np.arange(images), len(first)), chosen, known)
+    expected = estimate_wrong_pairs(margins, errors, np.repeat(np.arange(images), len(first)), chosen, known)
     share = float(wrong[chosen].mean())
     return share, expected.share, expected.ci95[0] - 1e-9 <= share <= expected.ci95[1] + 1e-9
 

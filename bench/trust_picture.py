@@ -14,7 +14,7 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from edit_eval.statistics.families import Contrast, FamilyOfTests
+from edit_eval.statistics.families import FamilyOfTests, PairTest
 from edit_eval.statistics.families import ranks as ranks_of
 from edit_eval.statistics.intervals import estimate
 
@@ -92,7 +92,7 @@ def ranks() -> alt.LayerChart:
     pairs = list(combinations(scores, 2))
     differences = [estimate(scores[a] - scores[b], images) for a, b in pairs]
     tests = [
-        Contrast(a, b, difference.value, difference.standard_error, difference.p_value())
+        PairTest(a, b, difference.value, difference.standard_error, difference.p_value())
         for (a, b), difference in zip(pairs, differences, strict=True)
     ]
     shown = FamilyOfTests(tuple(tests)).better()

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from edit_eval.pictures import keep, open_picture, size_of_run, small_copy, small_copy_name
 from edit_eval.plugins.page.page import vega
 from edit_eval.records import Results
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from plugins.viewer.large_run import write_large_run
@@ -142,7 +142,7 @@ def write_many_runs(folder: Path) -> Path:
     """Writes many runs of 30 samples and 3 edit models with their reports' numbers, as links, to `folder`/runs."""
     run = write_large_run(folder, 30, size=(64, 48))
     (run / "report").mkdir(exist_ok=True)
-    (run / "report" / "summary.json").write_text(encoded(Run(run).summary))
+    (run / "report" / "summary.json").write_text(encode_document(Run(run).summary))
     for number in range(RUNS):
         shutil.copytree(run, folder / "runs" / f"{number:04d}", copy_function=os.link)
     return folder / "runs"

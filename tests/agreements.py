@@ -28,7 +28,7 @@ def judges_document(run: Results, *, min_coverage: float = 1.0, score: str | Non
 
 def judge_agreement(run: Results, *, score: str | None = None, resamples: int = 1_000) -> dict[str, Any]:
     """Cards, and judges with each other, by fewer resamples."""
-    between = judges.between_judges(run, score, resamples=resamples)
+    between = judges.compare_judges(run, score, resamples=resamples)
     return {"judges": plain(judges.cards_of(run, score)), "between_judges": plain(between)}
 
 

@@ -55,7 +55,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
 def finish(folder: Path) -> Finished:
     """A small evaluation, run to its end."""
     path = yaml_file(folder)
-    evaluation.carry_out(path, RunOptions(run_dir=folder / "run", report=False))
+    evaluation.run_evaluation(path, RunOptions(run_dir=folder / "run", report=False))
     return Finished(path, folder / "run")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edit_eval.execution.machine.environments import layers_digest
-from edit_eval.plugins.ray.agent import GATEWAY, Frames, framed
+from edit_eval.plugins.ray.agent import GATEWAY, Frames, frame_bytes
 from edit_eval.plugins.ray.driver import RayDriver
 from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 
@@ -99,7 +99,7 @@ class Imagined:
     def say(self, number: int, data: bytes) -> None:
         """By the megabyte, as agents answer."""
         for begin in range(0, len(data), 1 << 20):
-            write_all(self._out, framed(number, data[begin : begin + (1 << 20)]))
+            write_all(self._out, frame_bytes(number, data[begin : begin + (1 << 20)]))
 
     def hear(self, number: int, data: bytes) -> None:
         said = bytearray()

@@ -10,7 +10,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.plugins.preparation import planning
-from edit_eval.plugins.preparation.imagined import assumed, imagined
+from edit_eval.plugins.preparation.imagined import assume_experiment, imagine_experiment
 from edit_eval.plugins.preparation.prediction import Durations, Prediction, simulate
 from edit_eval.records import Refinement
 from edit_eval.scheduling.batches import cut_batches
@@ -64,7 +64,7 @@ def simulated(models: Sequence[Model], categories: Sequence[str], durations: Dur
 def make_plan(configuration: Configuration, categories: Sequence[str] | None, **more: Any) -> planning.Plan:
     """The plan of a configuration with samples of these categories; None for those assumed of a missing benchmark."""
     if categories is not None:
-        return planning.make_plan(configuration, imagined(configuration, categories), **more)
-    experiment, note = assumed(configuration)
+        return planning.make_plan(configuration, imagine_experiment(configuration, categories), **more)
+    experiment, note = assume_experiment(configuration)
     made = planning.make_plan(configuration, experiment, **more)
     return replace(made, notes=(*made.notes, note))

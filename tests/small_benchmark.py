@@ -45,7 +45,7 @@ def write_benchmark(folder: Path, count: int = 9, size: tuple[int, int] = (24, 1
 
 def numbers(summary: Summary, pair: int = 0) -> ScoreNumbers:
     """What a summary says of the headline of one of its pairs of edit model and judge."""
-    return summary.results[pair].leading
+    return summary.results[pair].headline_numbers
 
 
 def sample_id(number: int) -> str:

@@ -22,7 +22,7 @@ from edit_eval.records import Edit, Judgement, Picture, Reading, Reply, Sample, 
 from edit_eval.run import Run
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import recall, recall_run, where_of
+from edit_eval.store.recall import load_journals, load_run_journals, where_of
 from edit_eval.store.run_directory import RunDirectory
 
 CATEGORIES = ("physical", "environmental", "social")
@@ -208,13 +208,13 @@ def recalled(
     **more: bool,
 ) -> list[str]:
     """Has a matrix recall these lines; returns what was noticed."""
-    return recall(matrix, edits, replies, directory.path, retry, **more)
+    return load_journals(matrix, edits, replies, directory.path, retry, **more)
 
 
 def matrix_of(run: Run) -> Matrix:
     """The matrix of a run's records, as the engine has it."""
     matrix = Matrix(run.experiment)
-    recall_run(matrix, RunDirectory.existing(run.path))
+    load_run_journals(matrix, RunDirectory.open_existing(run.path))
     return matrix
 
 
@@ -231,5 +231,5 @@ def digest_of(text: str) -> str:
 
 def give_reply(matrix: Matrix, cell: int, reply: Reply) -> Reading:
     """Gives a cell a further reply; returns what all of them amount to."""
-    matrix.put(matrix.lookup(cell), len(matrix.replies(cell)), reply)
+    matrix.record_reply(matrix.lookup(cell), len(matrix.replies(cell)), reply)
     return matrix.reading(cell)

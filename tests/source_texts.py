@@ -19,9 +19,9 @@ from jinja2 import nodes
 import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
-from edit_eval.config.components import describe, named
+from edit_eval.config.components import describe, import_registered
 from edit_eval.config.kinds import KINDS
-from edit_eval.config.shipped import shipped, summary
+from edit_eval.config.shipped import find_shipped_files, summary
 from edit_eval.execution.findings import Level
 from edit_eval.plugins.init.verb import EDITS, PICTURES
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
@@ -94,7 +94,7 @@ def of_plugins() -> dict[str, str]:
             [described] = (part for part in describe(name) if part.kind == kind)
             docs = [described.summary, *(parameter.doc for parameter in described.parameters)]
             if kind in ("analysis", "verb"):  # its `--help` is put together of sentences
-                cls = named(kind, name)
+                cls = import_registered(kind, name)
                 docs += [cls.sources.help] if kind == "analysis" and cls.sources.several else []
                 docs += [sentence for doc in (inspect.getdoc(cls) or "", *docs) for sentence in sentences(doc)]
             if kind == "option":
@@ -179,7 +179,7 @@ def of_help(command: Any) -> Iterator[str]:
 
 def of_components() -> Iterator[tuple[str, str]]:
     """Where it is shown, and the whole text, of all that built-in components and configurations say of themselves."""
-    for path in shipped().values():
+    for path in find_shipped_files().values():
         yield "list", whole(summary(path))
     yield from (("describe diffusers", f"{name}:") for name in PRESET_FACTS)
     for kind, names in built_in().items():

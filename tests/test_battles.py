@@ -49,7 +49,7 @@ def strengths(run: Run) -> dict[str, float]:
 def test_the_order_is_found_with_intervals_and_everything_counts(made: Run) -> None:
     by_model = strengths(made)
     assert sorted(by_model, key=by_model.__getitem__, reverse=True) == ORDER
-    assert made.reached
+    assert made.has_required_coverage
     of = made.summary.battles["colour"].scores["overall"]
     assert (of.battles, of.samples, of.missing) == (36, 12, {})
     assert sum(of.outcomes.values()) == 36

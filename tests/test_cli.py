@@ -57,7 +57,7 @@ command = pytest.fixture(caller)
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page is drawn: that takes longer than all else, and nothing here looks at it."""
-    monkeypatch.setattr(evaluation, "draw_apart", lambda run: None)
+    monkeypatch.setattr(evaluation, "render_report", lambda run: None)
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.carry_out(path, RunOptions(run_dir=tmp_path / "run", report=False))
+    evaluation.run_evaluation(path, RunOptions(run_dir=tmp_path / "run", report=False))
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         outcome = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert outcome.code == 0, outcome.err
@@ -340,7 +340,7 @@ def test_a_run_says_in_the_end_what_a_report_says(
 ) -> None:
     path = yaml_file(tmp_path)
     with monkeypatch.context() as patches:
-        patches.setattr(evaluation, "draw_apart", lambda run: None)
+        patches.setattr(evaluation, "render_report", lambda run: None)
         first = command("run", path, "--run-dir", tmp_path / "run", "--json")
         again = command("run", path, "--run-dir", tmp_path / "run", "--json")
     assert "Nothing to do" in again.err

@@ -257,7 +257,7 @@ def test_what_people_would_say_of_a_run(
     assert "People would prefer 50_steps to 15_steps" in command("people", whole.path, "--people", votes).out
     of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
     again = Run(whole.path)
-    monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
+    monkeypatch.setattr(Votes, "to_votes", lambda *_: of_run)
     monkeypatch.setattr(analyses, "read_votes", lambda *_: Votes(tuple(of_run), 0, Damage()))
     assert as_written(again.summary.analyses["people"]) == [people]
     monkeypatch.undo()

@@ -105,7 +105,7 @@ def test_equal_questions_are_asked_once_in_one_start_and_in_two(tmp_path: Path) 
             said[judgement.edit_model, judgement.judge][judgement.sample_id, judgement.repeat] = judgement.score
         assert len(said) == 4
         assert all(scores == said["a", "moody"] for scores in said.values())
-        asked = [judgement for judgement in run.results.judgements if judgement.asked]
+        asked = [judgement for judgement in run.results.judgements if judgement.n_asked]
         assert {(judgement.edit_model, judgement.judge) for judgement in asked} == {("a", "moody")}
         assert len(asked) == 3 * 2
         assert sum(judgement.seconds for judgement in run.results.judgements) == pytest.approx(

@@ -39,7 +39,7 @@ def test_a_whole_evaluation(undisturbed: Run) -> None:
         "environmental": 4.5,
         "social": 5.5,
     }
-    assert undisturbed.reached
+    assert undisturbed.has_required_coverage
     assert [s.id for s in undisturbed.results.samples] == [sample_id(n) for n in range(9)]
     assert [e.seed for e in undisturbed.results.edits] == list(range(9))
 
@@ -124,7 +124,7 @@ def test_failures_are_never_numbers(tmp_path: Path) -> None:
     assert numbers(made.summary).n == 1
     assert numbers(made.summary).worst_case_mean == pytest.approx(8.5 / 9)
     assert numbers(made.summary).best_case_mean == pytest.approx((8.5 + 80) / 9)
-    assert not made.reached
+    assert not made.has_required_coverage
     asked = [r for r in lines(made.path, "replies") if r["sample"] == ids[5]]
     assert [r["ask"] for r in asked] == [0, 1, 2], "asked once, and again for each of two retries"
 

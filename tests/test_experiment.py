@@ -16,7 +16,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import model_title
-from edit_eval.text import counted
+from edit_eval.text import pluralize
 from faults.faulty_runs import Ears
 from small_benchmark import configuration, write_benchmark
 
@@ -150,7 +150,7 @@ def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> N
     made = asking.make_experiment(loaded, asking.load_samples(loaded))
     (note,) = (note for note in made.notes if "are both" in note)
     assert note.startswith("judge qwen3_vl and edit model qwen_image_edit are both Qwen2.5-VL: ")
-    again = experiment.Experiment.recorded(json.loads(json.dumps(made.record(loaded.folder))), made.samples)
+    again = experiment.Experiment.from_record(json.loads(json.dumps(made.to_record(loaded.folder))), made.samples)
     assert note in again.notes
 
 
@@ -159,18 +159,18 @@ def test_a_registered_protocol_whose_module_has_moved_since_is_the_same(tmp_path
     write_benchmark(tmp_path, 2)
     loaded = load_configuration(configuration(tmp_path))
     made = asking.make_experiment(loaded, asking.load_samples(loaded))
-    plain = json.loads(json.dumps(made.record(loaded.folder)))
+    plain = json.loads(json.dumps(made.to_record(loaded.folder)))
     [judge] = plain["judges"]
     judge["protocol"]["class_path"] = "edit_eval.before.module:Rubric"
-    again = experiment.Experiment.recorded(plain, made.samples)
-    assert again.is_as(made)
+    again = experiment.Experiment.from_record(plain, made.samples)
+    assert again.is_same_evaluation(made)
     assert list_changes(again, made) == []
     judge["protocol"]["type"] = ""
-    [absent] = experiment.Experiment.recorded(plain, made.samples).judges
+    [absent] = experiment.Experiment.from_record(plain, made.samples).judges
     assert isinstance(absent.protocol, DerivedScores)
     assert "`--code FOLDER` names the folder" in absent.protocol.fault
     with pytest.raises(ConfigurationError, match="`duel` is not a kind of subject"):
-        experiment.Experiment.recorded({**plain, "kinds": ["duel"]}, made.samples)
+        experiment.Experiment.from_record({**plain, "kinds": ["duel"]}, made.samples)
 
 
 # The nouns, and what they are called.
@@ -182,4 +182,4 @@ def test_a_models_key_as_people_read_it() -> None:
 
 
 def test_numbers_of_things() -> None:
-    assert [counted(number, "edit") for number in (0, 1, 2)] == ["0 edits", "1 edit", "2 edits"]
+    assert [pluralize(number, "edit") for number in (0, 1, 2)] == ["0 edits", "1 edit", "2 edits"]

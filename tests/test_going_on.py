@@ -20,10 +20,10 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, RunInterrupted
 from edit_eval.execution.session import Session
 from edit_eval.records import Reply, Status
-from edit_eval.reporting.status import going_on
+from edit_eval.reporting.status import resume_command
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.table import JudgementTable, what_is_left
+from edit_eval.store.table import JudgementTable, describe_remaining_work
 from small_benchmark import configuration, numbers, sample_id, write_benchmark
 from small_matrix import give_reply, made_edit, small_matrix
 
@@ -119,13 +119,13 @@ def test_the_same_evaluation_goes_on_and_no_edit_is_made_twice(here: Path, monke
     made, said = start(overrides=["diffusion_model.params.device_ids=cpu:1", "evaluation.min_coverage=0.5"])
     assert made.path == folder, "devices and gates change no key"
     assert said[0] == goes_on
-    assert made.reached
+    assert made.has_required_coverage
     again, said = start()
     assert again.path == folder
     assert said == [goes_on, "Nothing to do: 9 edits and 9 judgements already complete"]
     assert list(Path("runs").iterdir()) == [folder]
     anew, said = start(run_dir="anew")
-    assert (anew.reached, edits_of(Path("anew")), said[2]) == (True, 9, "to do: 9 edits, 9 judgements")
+    assert (anew.has_required_coverage, edits_of(Path("anew")), said[2]) == (True, 9, "to do: 9 edits, 9 judgements")
 
 
 def test_another_evaluation_takes_over_what_is_the_same(here: Path) -> None:
@@ -145,7 +145,7 @@ def test_another_evaluation_takes_over_what_is_the_same(here: Path) -> None:
     back, said = start(overrides=["benchmark.limit=1"])
     assert back.path == first.path
     assert said[1] == "Nothing to do: 3 edits and 3 judgements already complete"
-    assert third.reached
+    assert third.has_required_coverage
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,12 @@ def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch:
     assert named == f"  cd {here} && {command}"
     before = edits_of(folder)
     assert 0 < before < 9
-    monkeypatch.setattr(evaluation, "draw_apart", lambda run: None)
+    monkeypatch.setattr(evaluation, "render_report", lambda run: None)
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert not ended.value.code
-    assert Run(folder).reached
+    assert Run(folder).has_required_coverage
     assert edits_of(folder) == 9
 
 
@@ -267,7 +267,7 @@ def test_the_command_that_status_prints_goes_on_from_the_recorded_file(
     (here / "mine.yaml").write_text(yaml.safe_dump(own, allow_unicode=True))
     first, _ = start(run_dir="run")
     assert numbers(first.summary).mean == 6.5
-    words = shlex.split(going_on(Path("run")))
+    words = shlex.split(resume_command(Path("run")))
     assert words[:3] == ["cd", str(here), "&&"]
     words = words[3:]
     assert words == ["edit-eval", "run", f"{here}/run/config/0001.yaml", "--run-dir", f"{here}/run"]
@@ -368,7 +368,7 @@ def test_prompts_of_a_category_that_nobody_has_are_refused(here: Path) -> None:
             start(overrides=overrides)
     assert not Path("runs").exists()
     made, _ = start(overrides=["prompts={因果: {system_prompt: Judge.}}"])
-    assert made.reached, "one of the five that this benchmark happens not to have is no slip"
+    assert made.has_required_coverage, "one of the five that this benchmark happens not to have is no slip"
 
 
 def test_a_category_of_the_benchmarks_own_may_have_prompts_although_a_filter_leaves_it_out(here: Path) -> None:
@@ -377,7 +377,7 @@ def test_a_category_of_the_benchmarks_own_may_have_prompts_although_a_filter_lea
     (here / "benchmark.json").write_text(json.dumps(items))
     prompts = "prompts={weather: {system_prompt: Judge the weather.}}"
     made, _ = start(overrides=[prompts, "benchmark.categories=[physical]"])
-    assert made.reached
+    assert made.has_required_coverage
     with pytest.raises(BenchmarkError, match="no rubric for its category `weather`"):
         start()
 
@@ -399,12 +399,12 @@ def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(her
     assert not Path("runs").exists()
     made, _ = start(overrides=["benchmark.on_bad_sample=skip"])
     assert made.summary.coverage.by_status == {"ok": 7, "skipped": 2}
-    assert not made.reached
+    assert not made.has_required_coverage
     reasons = {j.reason for j in Run(made.path).results.judgements if j.status is Status.SKIPPED}
     assert reasons == {lacking}
     mended = ["benchmark.on_bad_sample=skip", "prompts={weather: {system_prompt: Judge the weather.}}"]
     made, _ = start(overrides=mended)
-    assert made.reached
+    assert made.has_required_coverage
 
 
 def test_skipped_samples_count_against_the_coverage(here: Path) -> None:
@@ -425,9 +425,9 @@ def test_skipped_samples_count_against_the_coverage(here: Path) -> None:
 def test_what_is_left_is_counted_as_people_do(samples: int, said: tuple[str, str], tmp_path: Path) -> None:
     matrix, directory = small_matrix(samples), RunDirectory(tmp_path)
     directory.begin()
-    left = [what_is_left(JudgementTable(matrix))]
+    left = [describe_remaining_work(JudgementTable(matrix))]
     for number in range(samples):
         matrix.set_edit(number, made_edit(matrix, number, directory))
         give_reply(matrix, number, Reply(text="7"))
     directory.end()
-    assert (*left, what_is_left(JudgementTable(matrix))) == said
+    assert (*left, describe_remaining_work(JudgementTable(matrix))) == said

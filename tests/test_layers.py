@@ -14,14 +14,14 @@ import pytest
 
 import edit_eval
 from edit_eval.errors import ExitCode
-from edit_eval.execution.machine.environments import beside_a_model
+from edit_eval.execution.machine.environments import list_worker_files
 from edit_eval.records import NO_EDIT, Ending, Status
 from edit_eval.store.run_directory import JOURNALS
 
 SOURCE = Path(edit_eval.__file__).parent
 TESTS = Path(__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-BESIDE_A_MODEL = beside_a_model(SOURCE)
+BESIDE_A_MODEL = list_worker_files(SOURCE)
 VAGUE = {
     "util",
     "utils",

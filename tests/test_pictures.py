@@ -27,7 +27,7 @@ from edit_eval.errors import PictureError
 from edit_eval.pictures import (
     as_rgb,
     check_edit,
-    kept_file,
+    get_kept_file,
     open_picture,
     own_copy,
     pixel_digest,
@@ -354,14 +354,14 @@ class TestKeptFiles:
         coloured(200, 100).save(path, pnginfo=words, exif=exif, icc_profile=b"profile", dpi=(72, 72))
         path.write_bytes(path.read_bytes() + b"somebody else")
         opened = open_picture(path, keep_file=True)
-        whole = kept_file(opened)
+        whole = get_kept_file(opened)
         assert whole is not None
         assert png(opened) is whole
         assert own_copy(opened) is opened
         assert [kind for kind in (b"some", b"tEXt", b"eXIf", b"iCCP", b"pHYs") if kind in whole] == []
         assert read_picture(io.BytesIO(whole), "a")[0].tobytes() == coloured(200, 100).tobytes()
         (tmp_path / "b.png").write_bytes(whole)
-        assert kept_file(open_picture(tmp_path / "b.png", keep_file=True)) == whole
+        assert get_kept_file(open_picture(tmp_path / "b.png", keep_file=True)) == whole
         file = write_png(opened, tmp_path / "c.png")
         assert (tmp_path / "c.png").read_bytes() == whole
         assert (file.bytes, file.pixels) == (len(whole), pixel_digest(coloured(200, 100)))
@@ -380,7 +380,7 @@ class TestKeptFiles:
             picture = picture.convert(how)
         picture.save(tmp_path / "a.png", **more)
         opened = open_picture(tmp_path / "a.png", keep_file=True)
-        assert kept_file(opened) is None
+        assert get_kept_file(opened) is None
         assert read_picture(io.BytesIO(png(opened)), "a")[0].tobytes() == opened.tobytes()
 
     def test_of_16_bits_or_with_a_wrong_sum_or_animated(self, tmp_path: Path) -> None:
@@ -388,22 +388,22 @@ class TestKeptFiles:
         rows = zlib.compress((b"\0" + bytes(range(48))) * 8)
         head = self.chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 16, 2, 0, 0, 0))
         path.write_bytes(b"\x89PNG\r\n\x1a\n" + head + self.chunk(b"IDAT", rows) + self.chunk(b"IEND", b""))
-        assert kept_file(open_picture(path, keep_file=True)) is None
+        assert get_kept_file(open_picture(path, keep_file=True)) is None
         coloured().save(path)
         data = bytearray(path.read_bytes())
         data[-13] ^= 1  # the last byte of the last sum of the pixels
         path.write_bytes(data)
-        assert kept_file(open_picture(path, keep_file=True)) is None
+        assert get_kept_file(open_picture(path, keep_file=True)) is None
         coloured().save(path, save_all=True, append_images=[coloured().rotate(180)])
-        assert kept_file(open_picture(path, keep_file=True)) is None
+        assert get_kept_file(open_picture(path, keep_file=True)) is None
 
     def test_one_that_was_painted_on_or_copied_is_encoded(self, tmp_path: Path) -> None:
         coloured().save(tmp_path / "a.png")
         opened = open_picture(tmp_path / "a.png", keep_file=True)
-        assert kept_file(opened) is not None
-        assert kept_file(opened.copy()) is None
+        assert get_kept_file(opened) is not None
+        assert get_kept_file(opened.copy()) is None
         opened.putpixel((0, 0), (7, 7, 7))
-        assert kept_file(opened) is None
+        assert get_kept_file(opened) is None
         assert own_copy(opened) is not opened
         assert read_picture(io.BytesIO(png(opened)), "a")[0].getpixel((0, 0)) == (7, 7, 7)
 

@@ -58,7 +58,7 @@ COUNTS = (
     "stand_in: (count for held in files for _, _, count in held.values())",
     "structeditbench: right",
     "summary: counts",
-    "summary: map(_asked_again, judgements)",
+    "summary: map(_has_retry, judgements)",
     "tidying: (item.bytes for item in items)",
     "tidying: (item.bytes for item in self.items if item.goes)",
     "tidying: (item.bytes for item in self.items)",

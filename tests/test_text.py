@@ -13,8 +13,17 @@ import pytest
 
 import source_texts
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.language import catalogue, said
-from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized, packed, unpacked
+from edit_eval.reporting.language import catalogue, translate
+from edit_eval.text import (
+    CONTEXT,
+    EnglishOnly,
+    Text,
+    join_texts,
+    pluralize,
+    text_from_json,
+    text_to_json,
+    translate_pieces,
+)
 from edit_eval.verbs.command_line import say
 
 SEPARATORS = {"": "、", "; ": "；", " and ": " 和 "}
@@ -29,7 +38,7 @@ CHINESE = {
 
 def in_chinese(value: Text | str) -> str:
     assert isinstance(value, Text)
-    return "".join(words for words, _ in localized(value, CHINESE, SEPARATORS))
+    return "".join(words for words, _ in translate_pieces(value, CHINESE, SEPARATORS))
 
 
 def test_it_is_its_english() -> None:
@@ -52,7 +61,7 @@ def test_a_field_that_is_a_text_is_translated_and_another_is_not() -> None:
 def test_lists_have_the_separators_of_the_language() -> None:
     assert Text("{} ({:; })", ["a", "b"], ["c", Text("not found")]) == "a, b (c; not found)"
     assert in_chinese(Text("{} ({:; })", ["a", "b"], ["c", Text("not found")])) == "a、b（c；未找到）"
-    assert in_chinese(joined([Text("not found"), "x"])) == "未找到；x"
+    assert in_chinese(join_texts([Text("not found"), "x"])) == "未找到；x"
     for names, english, chinese in (
         ("a", "a", "a"), ("ab", "a and b", "a 和 b"), ("abcd", "a, b, c and d", "a、b、c 和 d"),
     ):  # fmt: skip
@@ -61,8 +70,8 @@ def test_lists_have_the_separators_of_the_language() -> None:
 
 @pytest.mark.parametrize(("count", "words"), [(0, "0 edits"), (1, "1 edit"), (2, "2 edits")])
 def test_one_and_many(count: int, words: str) -> None:
-    assert counted(count, "edit") == words
-    assert in_chinese(counted(count, "edit")) == f"{count} 个编辑"
+    assert pluralize(count, "edit") == words
+    assert in_chinese(pluralize(count, "edit")) == f"{count} 个编辑"
 
 
 def test_without_a_translation_the_whole_sentence_is_english() -> None:
@@ -122,7 +131,7 @@ def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
             values.append(7 + i if spec and spec[-1] in "dfgeE,%" else [words] if spec else words)
             if not conversion and not spec:
                 tried.add(words)
-        chinese = said(Text(template, *values, context=context), "zh")
+        chinese = translate(Text(template, *values, context=context), "zh")
         for value, (_, conversion) in zip(values, parts, strict=True):
             if isinstance(value, str) and not conversion:
                 assert value in chinese, template
@@ -131,15 +140,15 @@ def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
 
 @pytest.mark.parametrize("path", ["我的 图片.csv", "图 ", " 图", "甲：乙 丙，丁 "])
 def test_spaces_of_data_stay_and_those_between_our_own_words_go(path: str) -> None:
-    assert said(Text("{} is not there", path), "zh").startswith(path)
-    assert said(Text("{}: {}", Text("not found"), path), "zh") == f"{said(Text('not found'), 'zh')}：{path}"
-    assert said(Text("{} {}", Text("not done yet"), Text("not done yet")), "zh") == "尚未完成尚未完成"
+    assert translate(Text("{} is not there", path), "zh").startswith(path)
+    assert translate(Text("{}: {}", Text("not found"), path), "zh") == f"{translate(Text('not found'), 'zh')}：{path}"
+    assert translate(Text("{} {}", Text("not done yet"), Text("not done yet")), "zh") == "尚未完成尚未完成"
 
 
 def test_words_with_two_meanings_have_a_context() -> None:
     assert Text("failed", context="verdict") == Text("failed") == "failed"
-    assert said(Text("failed", context="verdict"), "zh") == "未通过"
-    assert said(Text("failed"), "zh") == "失败"
+    assert translate(Text("failed", context="verdict"), "zh") == "未通过"
+    assert translate(Text("failed"), "zh") == "失败"
     assert pickle.loads(pickle.dumps(Text("failed", context="verdict"))).context == "verdict"
 
 
@@ -183,7 +192,7 @@ def test_only_line_breaks_are_folded(line: str, capsys: pytest.CaptureFixture[st
 def test_a_sentence_of_the_records_is_told_in_another_language_all_the_same() -> None:
     inner = Text("{} sample", 3, plural="{} samples")
     note = Text("{:; }: {}{}", [inner, "photo {}.jpg", 4], None, Text("open", context="door"))
-    again = unpacked(json.loads(json.dumps(packed([note, "plain", Text("")]))))
+    again = text_from_json(json.loads(json.dumps(text_to_json([note, "plain", Text("")]))))
     assert again == [note, "plain", ""]
     assert (again[0].template, again[0].fields[0][0].key) == (note.template, inner.key)
     assert again[0].fields[2].key == note.fields[2].key
@@ -194,4 +203,4 @@ def test_a_sentence_of_the_records_is_told_in_another_language_all_the_same() ->
     [{"text": "a"}, {"text": "a", "template": "{} {}", "fields": ["x"]}, {"text": "a", "template": 4, "fields": 5}],
 )
 def test_a_damaged_one_is_its_english(broken: dict[str, object]) -> None:
-    assert unpacked([broken]) == ["a"]
+    assert text_from_json([broken]) == ["a"]

@@ -97,7 +97,7 @@ KEY = "sk+C/N A=RY-'4f1\"b09\\d2"
     ],
 )
 def test_in_each_form(form: str) -> None:
-    hidden = Secrets({"MY_KEY": KEY}).hidden(f"before {form} after")
+    hidden = Secrets({"MY_KEY": KEY}).hide_in_text(f"before {form} after")
     assert "<MY_KEY>" in hidden
     assert hidden.startswith("before ")
     assert hidden.endswith(" after")
@@ -106,12 +106,12 @@ def test_in_each_form(form: str) -> None:
 
 def test_the_longer_of_two_goes_first() -> None:
     secrets = Secrets({"SHORT_KEY": "12345678", "LONG_KEY": "1234567890"})
-    assert secrets.hidden("1234567890 12345678") == "<LONG_KEY> <SHORT_KEY>"
+    assert secrets.hide_in_text("1234567890 12345678") == "<LONG_KEY> <SHORT_KEY>"
 
 
 def test_at_any_depth_and_nothing_else_is_touched() -> None:
     message = {"a": ["12345678", 3, None, {"12345678": True}], "b": ("x12345678",), "c": 1.5}
-    hidden = Secrets({"K": "12345678"}).hidden_in(message)
+    hidden = Secrets({"K": "12345678"}).hide_in_value(message)
     assert hidden == {"a": ["<K>", 3, None, {"<K>": True}], "b": ["x<K>"], "c": 1.5}
 
 
@@ -122,5 +122,5 @@ def test_of_the_environment_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_odd_values_are_no_fault() -> None:
     odd = {"A_KEY": "\udcff\udcfe12345678", "B_KEY": "ключ-от-всего", "C_KEY": "", "D_KEY": "short"}
-    assert secrets_of(odd).hidden("ключ-от-всего short") == "<B_KEY> short"
-    assert secrets_of(odd).hidden(json.dumps("ключ-от-всего")) == '"<B_KEY>"'
+    assert secrets_of(odd).hide_in_text("ключ-от-всего short") == "<B_KEY> short"
+    assert secrets_of(odd).hide_in_text(json.dumps("ключ-от-всего")) == '"<B_KEY>"'

@@ -182,11 +182,11 @@ def _english_made_once() -> None:
     """The command line with all its verbs is made anew only where its help is to be Chinese."""
     import typer
 
-    from edit_eval.reporting.language import spoken
+    from edit_eval.reporting.language import current_language
 
     made = typer.main.get_command
     english = functools.cache(made)
-    typer.main.get_command = lambda app: (made if spoken() == "zh" else english)(app)
+    typer.main.get_command = lambda app: (made if current_language() == "zh" else english)(app)
 
 
 def freeze() -> None:

@@ -138,7 +138,7 @@ __all__ = [
 ]
 
 
-def _of_plugins() -> dict[str, EntryPoint]:
+def _find_entry_points() -> dict[str, EntryPoint]:
     """Returns the names that plug-ins bring: entry points of the group `edit_eval.face`."""
     return {point.name: point for point in import_module("importlib.metadata").entry_points(group="edit_eval.face")}
 
@@ -146,10 +146,10 @@ def _of_plugins() -> dict[str, EntryPoint]:
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(f"edit_eval.{_MODULES[name]}"), name)
-    if not name.startswith("_") and name in (brought := _of_plugins()):
+    if not name.startswith("_") and name in (brought := _find_entry_points()):
         return brought[name].load()
     raise AttributeError(f"module 'edit_eval' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_of_plugins()])
+    return sorted([*__all__, *_find_entry_points()])

@@ -23,7 +23,7 @@ ENOUGH = 16 << 30
 
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
-    allowed = _allowed()
+    allowed = _find_memory_limit()
     if allowed < NEEDED:
         text: str = Text(
             "error: `ulimit -v` leaves this process {} MB of memory, and edit-eval needs {}: "
@@ -40,7 +40,7 @@ def main() -> None:
     import_module("edit_eval.cli").main()
 
 
-def _allowed() -> int:
+def _find_memory_limit() -> int:
     """Returns the bytes that this process may have (`ulimit -v` and `-d`); `ENOUGH` if there is no limit."""
     try:
         import resource

@@ -11,27 +11,27 @@ from typing import Any, NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.benchmarks.selection import (
-    in_unicode,
+    check_unicode,
+    filter_samples,
     lint,
-    passing,
     refuse_bad,
     refuse_nothing,
-    tidied,
+    tidy_labels,
     with_predecessors,
 )
-from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
-from edit_eval.config.families import shared_families
+from edit_eval.config.components import NotHere, format_class_name, identify_class, import_class, preserve_cwd
+from edit_eval.config.families import find_shared_families
 from edit_eval.config.identity import ask_classes, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.contract import SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.asked import AskedJudge, asked_judges, rounds_of
+from edit_eval.protocols.asked import AskedJudge, make_judges, rounds_of
 from edit_eval.protocols.contract import fault
 from edit_eval.protocols.critiques import columns_of, refuse_unfit_critics, refuse_wordless
 from edit_eval.records import Sample
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
@@ -63,9 +63,9 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     cannot be used, and more cells than fit into memory."""
     section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
     samples = data.samples
-    wanted = passing(samples, **section.filters.model_dump(), source=section.source)
+    wanted = filter_samples(samples, **section.filters.model_dump(), source=section.source)
     chosen, names = with_predecessors(samples, wanted), {sample.id for sample in wanted}
-    judges = asked_judges(configuration)
+    judges = make_judges(configuration)
     for judge in judges:
         if (refuse := getattr(judge.protocol, "refuse_unknown", None)) is not None:
             refuse(dict.fromkeys(sample.category for sample in samples))
@@ -79,7 +79,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         refuse_nothing(seen)
     ids = [sample.id for sample in samples]
     asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
-    there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "finished", asked)
+    there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "match_edits", asked)
     for name, edits in there.items():
         if edits.lacking and not edits.files:
             why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
@@ -88,8 +88,8 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
     columns, _ = columns_of(models, configuration.columns.values())
     called = [column.name for column in columns]
-    unasked = ask_classes(configuration.judges.values(), "judge", folder, "unasked", ids, called)
-    families = shared_families(configuration.judges.values(), configuration.edit_models.values())
+    unasked = ask_classes(configuration.judges.values(), "judge", folder, "describe_unused_replies", ids, called)
+    families = find_shared_families(configuration.judges.values(), configuration.edit_models.values())
     if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
         raise ConfigurationError(
             Text(
@@ -109,7 +109,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         repeats=evaluation.repeats,
         readings=evaluation.readings,
         control_samples=0 if evaluation.controls == "auto" else evaluation.controls,
-        more_controls={name: identified("control", name) for name in evaluation.more_controls},
+        more_controls={name: identify_class("control", name) for name in evaluation.more_controls},
         about=data.about,
         notes=(
             *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
@@ -123,10 +123,10 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     )
     refuse_too_many_cells(made)
     if evaluation.controls == "auto":
-        made = made.with_as_many_controls_as_show_it()
+        made = made.with_stepwise_controls()
     for model_section in configuration.edit_models.values():
-        _refuse_what_it_does_not_do(made, model_section, folder)
-    refuse_wordless(refinements, made.asked)
+        _refuse_unsupported(made, model_section, folder)
+    refuse_wordless(refinements, made.questions_by_judge)
     for judge_section in configuration.judges.values():
         _refuse_probabilities(made, judge_section, folder)
     for judge in (judge for judge in judges if judge.of_two and len(made.edit_models) < 2):
@@ -143,9 +143,11 @@ def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> Non
     judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
     if (least := good * columns * max(1, judged * experiment.readings)) > most:
         raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
-    questions = sum(len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.asked[judge.name])
+    questions = sum(
+        len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.questions_by_judge[judge.name]
+    )
     of_two = sum(
-        len(experiment.asked[judge.name][position]) * experiment.edit_seeds * sum(map(len, rounds))
+        len(experiment.questions_by_judge[judge.name][position]) * experiment.edit_seeds * sum(map(len, rounds))
         for judge in experiment.judges
         for position, sample in enumerate(experiment.samples)
         if judge.of_two and sample.id not in experiment.beside
@@ -168,7 +170,7 @@ def _too_much(experiment: Experiment, count: int, most: int) -> ConfigurationErr
     )
 
 
-def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:
+def _refuse_unsupported(experiment: Experiment, section: ModelSection, folder: Path) -> None:
     """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
     them if a judge measures outside a mask. Classes that only their own environment can import are not checked."""
     try:
@@ -185,7 +187,7 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
                     "{} takes {} at most, and sample {} ({}) has {}; leave out the model, "
                     "or such samples (benchmark.filters)",
                     section.name,
-                    counted(most, "source"),
+                    pluralize(most, "source"),
                     sample.index,
                     sample.id,
                     count,
@@ -194,7 +196,9 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
     if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
         return
     for judge in experiment.judges:
-        asked = (sample_question.question for some in experiment.asked[judge.name] for sample_question in some)
+        asked = (
+            sample_question.question for some in experiment.questions_by_judge[judge.name] for sample_question in some
+        )
         if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
             raise ConfigurationError(
                 Text(
@@ -215,7 +219,9 @@ def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder:
         return
     if getattr(judge_class, "probabilities", False) or getattr(judge_class, "replays", False):
         return
-    asked = (sample_question.question for some in experiment.asked[section.name] for sample_question in some)
+    asked = (
+        sample_question.question for some in experiment.questions_by_judge[section.name] for sample_question in some
+    )
     if any(question.form == PROBABILITIES for question in asked):
         raise ConfigurationError(
             Text(
@@ -233,7 +239,7 @@ class Listener(Shape):
     def has_read(self) -> None: ...
 
 
-@staying_here()
+@preserve_cwd()
 def load_samples(configuration: Configuration, listener: Listener | None = None) -> Data:
     """Reads all samples of the benchmark. Each source image was checked to be whole, or its sample has a fault.
 
@@ -243,7 +249,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     samples, soon = [], time.monotonic() + READ_IN_SILENCE
     try:
         for sample in benchmark.samples():
-            samples.append(in_unicode(sample))
+            samples.append(check_unicode(sample))
             if listener is not None and time.monotonic() >= soon:
                 listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
     except EditEvalError:
@@ -252,7 +258,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
         path = configuration.benchmark.class_path
         if path.startswith("edit_eval."):
             raise
-        who = called_by("benchmark", path)
+        who = format_class_name("benchmark", path)
         text = Text("{} failed at sample {}: {}; `--debug` shows where", who, len(samples), one_line(error))
         raise BenchmarkError(text) from error
     finally:
@@ -262,7 +268,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
     notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
     lines, sources = (getattr(benchmark, name, {}) for name in ("lines", "source_names"))
-    return Data(tuple(map(tidied, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
+    return Data(tuple(map(tidy_labels, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
 
 
 def verify_sources(configuration: Configuration) -> str:

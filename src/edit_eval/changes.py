@@ -48,7 +48,7 @@ def list_changes(before: Experiment, now: Experiment) -> list[str]:
                 Text("judge {}: {}", judge.name, change) for change in _protocol_changes(judges[judge.name], judge)
             ]
     often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
-    often["controls"] = "controls_said"
+    often["controls"] = "controls_setting"
     changes += [
         change_words(said, getattr(before, key), getattr(now, key))
         for said, key in often.items()

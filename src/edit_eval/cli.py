@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
-from edit_eval.reporting.language import said, speak, spoken
+from edit_eval.reporting.language import current_language, set_language, translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import (
     Code,
@@ -22,11 +22,11 @@ from edit_eval.verbs.command_line import (
     Options,
     RunDir,
     RunFolder,
-    added,
     answer,
-    answered_instead,
     app,
+    collect_arguments,
     end_if_short,
+    let_option_answer,
     main,
     print_json,
     reasons,
@@ -34,7 +34,7 @@ from edit_eval.verbs.command_line import (
     verb,
     wants_json,
     words,
-    written_beside,
+    write_option_files,
 )
 from edit_eval.verbs.looking import components, config, environments, looking
 
@@ -43,7 +43,7 @@ __all__ = ["app", "main"]
 evaluating = typer.Typer()
 
 
-def _print_what_is_there(run_dir: Path | None) -> None:
+def _print_partial_summary(run_dir: Path | None) -> None:
     """Prints the document of a run that ended early, if JSON was asked for and anything was recorded yet."""
     from edit_eval.run import Run
 
@@ -58,11 +58,11 @@ def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
         from edit_eval.reporting.terminal_text import stdout_console
 
         if full:
-            print_summary(run.summary, stdout_console(), language=spoken(run.language))
+            print_summary(run.summary, stdout_console(), language=current_language(run.language))
         else:
-            print_answer(run.summary, run.path, stdout_console(), language=spoken(run.language))
+            print_answer(run.summary, run.path, stdout_console(), language=current_language(run.language))
         if drawn:
-            print(said(Text("report: {}", run.page)))
+            print(translate(Text("report: {}", run.page)))
 
     answer(lambda: run.summary, show)
 
@@ -75,14 +75,14 @@ def evaluate_and_print(
     from edit_eval.run import Run, evaluate
 
     configuration = load_configuration(config, **options)
-    speak(configuration.benchmark.language)
+    set_language(configuration.benchmark.language)
     for note in configuration.notes:
         say(Text("note: {}", note))
     command = ("edit-eval", *sys.argv[1:])
     try:
         made = evaluate(configuration, run_dir=run_dir, command=command, shard=shard, **how)
     except (RunInterrupted, Stopped) as end:
-        _print_what_is_there(end.run_dir)
+        _print_partial_summary(end.run_dir)
         raise
     except NotDrawn as unwritten:
         _print_numbers(Run(unwritten.run_dir), drawn=False, full=full)
@@ -90,7 +90,7 @@ def evaluate_and_print(
     if shard is not None and not made.summary.complete:
         say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
-    if written_beside("run", run=made, configuration=configuration):
+    if write_option_files("run", run=made, configuration=configuration):
         made = Run(made.path, made.examinations)
     _print_numbers(made, full=full)
     made.check_coverage()
@@ -160,7 +160,7 @@ def run(
         verify=verify,
         strict_environment=strict_environment,
         grace=grace,
-        **added("run"),
+        **collect_arguments("run"),
     )
 
 
@@ -171,10 +171,10 @@ def report(run: RunFolder, full: Full = False, code: Code = None) -> None:
 
     made = Run(run)
     made.summary  # noqa: B018 (a folder that is no run is reported here, not by the process that draws)
-    if answered_instead("report", run=made):
+    if let_option_answer("report", run=made):
         return
     try:
-        made.draw()
+        made.write_report()
     except NotDrawn:
         _print_numbers(made, drawn=False, full=full)
         raise
@@ -218,16 +218,16 @@ def compare(
         raise ConfigurationError(Text("--allow-unscored needs --fail-if-worse: give both or neither"))
     if score is not None and fail_if_worse:
         raise ConfigurationError(Text("--fail-if-worse compares the headline score with the first; leave out --score"))
-    folder = added("compare").get("examinations")
+    folder = collect_arguments("compare").get("examinations")
     made = [Run(run, folder) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
-    language = spoken(made[0].language)
+    language = current_language(made[0].language)
     answer(comparison.document, lambda: print_comparison(comparison, language=language, full=full))
     lines = gate_lines(comparison.gate) if fail_if_worse else []
     wrong = reasons("compare", comparison=comparison)
     for line in (*lines, *wrong):
-        print(one_line(said(line, language)), file=sys.stderr)
-    written_beside("compare", comparison=comparison, wrong=wrong)
+        print(one_line(translate(line, language)), file=sys.stderr)
+    write_option_files("compare", comparison=comparison, wrong=wrong)
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 

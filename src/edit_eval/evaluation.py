@@ -19,18 +19,18 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.doors import Followers, partition
-from edit_eval.execution.engine.interruption import announced_before_it_runs
+from edit_eval.execution.engine.interruption import stop_on_signal
 from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
-from edit_eval.execution.spectator import Spectator, with_plugin
+from edit_eval.execution.spectator import Spectator, chain_spectators
 from edit_eval.reporting.displays import watch_run
-from edit_eval.reporting.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.live import count_finished
+from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.run_folders import failure_statuses, find_place, refuse_an_unfit_python
-from edit_eval.store.table import JudgementTable, open_table, what_is_left
+from edit_eval.store.run_folders import choose_run_folder, failure_statuses, refuse_an_unfit_python
+from edit_eval.store.table import JudgementTable, describe_remaining_work, open_table
 from edit_eval.text import Text
 
 
@@ -50,8 +50,8 @@ class EvaluationOptions(LoadingOptions, total=False):
     examinations: Path | None
 
 
-@announced_before_it_runs()
-def carry_out(
+@stop_on_signal()
+def run_evaluation(
     configuration: str | Path | Mapping[str, Any] | Configuration,
     options: RunOptions = NO_OPTIONS,
     **loading: Unpack[LoadingOptions],
@@ -68,39 +68,41 @@ def carry_out(
         configuration = load_configuration(configuration, **loading)
         notes = configuration.notes
     display = watch_run(configuration)
-    spectator = with_plugin(display, options.spectator)
+    spectator = chain_spectators(display, options.spectator)
     followers = Followers(configuration)
 
-    def tell(*notes: str) -> None:
+    def show_notes(*notes: str) -> None:
         for note in filter(None, notes):
             spectator.note(note)
 
-    tell(*notes)
+    show_notes(*notes)
 
     # What is asked for.
     altered = verify_sources(configuration) if options.verify else ""
     data = load_samples(configuration, spectator)
     experiment = make_experiment(configuration, data)
-    tell(*experiment.notes)
+    show_notes(*experiment.notes)
 
     # What is there already.
-    place = find_place(run_dir, configuration.name, experiment, again, options.reuse_from)
+    place = choose_run_folder(run_dir, configuration.name, experiment, again, options.reuse_from)
     experiment = place.experiment or experiment
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
-        session.refuse_what_cannot_load(place.expected(experiment, again), tell)
-        with place.begun(part and replace(part, experiment=experiment.fingerprint)) as directory:
+        session.refuse_what_cannot_load(place.preview_matrix(experiment, again), show_notes)
+        with place.hold_folder(part and replace(part, experiment=experiment.fingerprint)) as directory:
             folder = directory.path
-            tell(*place.notes(directory, experiment))
-            matrix, noticed = place.recall(directory, experiment, again, verify=options.verify)
-            left = what_is_left(JudgementTable(matrix)) if part is None else ""  # a shard's own part is told later
-            tell(altered, *noticed, left)
+            show_notes(*place.notes(directory, experiment))
+            matrix, noticed = place.load_matrix(directory, experiment, again, verify=options.verify)
+            left = (
+                describe_remaining_work(JudgementTable(matrix)) if part is None else ""
+            )  # a shard's own part is told later
+            show_notes(altered, *noticed, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)
             if pending:
-                tell(*session.changes(directory, strict=options.strict_environment))
-            asked, plain = experiment.record(configuration.folder), configuration.as_plain()
+                show_notes(*session.changes(directory, strict=options.strict_environment))
+            asked, plain = experiment.to_record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
             with followers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:
@@ -111,16 +113,16 @@ def carry_out(
                 remember_sources(experiment.samples)
                 if part is None:
                     if options.report and (pending or described or examined or not page_of(folder).exists()):
-                        tell(draw_apart(folder))
-                    followers.finish(to_send(folder), lambda: count_finished(JudgementTable(matrix)))
+                        show_notes(render_report(folder))
+                    followers.finish(report_files(folder), lambda: count_finished(JudgementTable(matrix)))
                     return folder
     whole = RunDirectory(folder)
     if not whole.others_at_work:
         table = open_table(whole, experiment)
         keep_derived(whole, table, configuration.folder)
         if options.report:
-            tell(draw_apart(folder))
+            show_notes(render_report(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):
-                    followers.finish(to_send(folder), lambda: count_finished(table))
+                    followers.finish(report_files(folder), lambda: count_finished(table))
     return folder

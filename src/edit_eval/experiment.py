@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from edit_eval.config.components import NotHere, named
+from edit_eval.config.components import NotHere, import_registered
 from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import EvaluationSection, ProtocolSection
 from edit_eval.edit_models.contract import Finished
@@ -25,7 +25,7 @@ from edit_eval.protocols.critiques import makers
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
-from edit_eval.text import packed, unpacked
+from edit_eval.text import text_from_json, text_to_json
 
 MOST_COLUMNS = 1_000
 """Most edit models, and most judges, of a run that is read."""
@@ -74,7 +74,7 @@ class Experiment:
     """What such a model's class has found at this start."""
 
     @classmethod
-    def recorded(
+    def from_record(
         cls,
         plain: Mapping[str, Any],
         samples: Sequence[Sample],
@@ -87,7 +87,7 @@ class Experiment:
         what a registered protocol refuses, and for a kind of subject that is not installed.
         """
         for kind in plain.get("kinds", ()):  # a package's, without which its subjects would be others'
-            named("subject", str(kind))
+            import_registered("subject", str(kind))
         often = EvaluationSection.model_validate({key: plain[key] for key in ("edit_seeds", "repeats", "readings")})
         if len(plain["edit_models"]) > MOST_COLUMNS or len(plain["judges"]) > MOST_COLUMNS:
             raise ValueError(f"more than {MOST_COLUMNS} models")
@@ -97,7 +97,7 @@ class Experiment:
                 raise ValueError(f"two {role} are called {twice!r}")
         judges = []
         for plain_judge in plain["judges"]:
-            section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
+            section, texts = ProtocolSection.from_recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
             flags = {key: bool(plain_judge.get(key)) for key in ("measures", "replays")}  # older runs have none
             model = _identity_of(plain_judge)
             protocol: Any
@@ -115,7 +115,7 @@ class Experiment:
             judges=tuple(judges),
             language=str(plain["language"]),
             about=dict(plain.get("benchmark", {}).get("about", {})),
-            notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
+            notes=tuple(text_from_json(plain.get("benchmark", {}).get("notes", []))),
             beside=frozenset(map(str, plain.get("beside", ()))),
             # `told` in the file, so that runs of before are resumed
             refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
@@ -129,14 +129,14 @@ class Experiment:
             control_samples=int(plain["control_samples"]),
         )
 
-    def record(self, folder: Path) -> JsonObject:
+    def to_record(self, folder: Path) -> JsonObject:
         """Returns the experiment without its samples as plain data, for `recorded`.
 
         `folder` is where the user's own classes are looked for.
         """
         return {
             "language": self.language,
-            "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
+            "benchmark": {"about": dict(self.about), "notes": text_to_json(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             **({"control_steps": list(self.control_steps)} if self.control_steps is not None else {}),
             **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
@@ -161,14 +161,14 @@ class Experiment:
     @property
     def fingerprint(self) -> str:
         """Digest of everything asked, leaving out paths, which may differ between machines."""
-        asked = self.record(Path())
+        asked = self.to_record(Path())
         for for_people in ("benchmark", "lacking"):
             asked.pop(for_people, None)
-        return digest([asked, [asdict(_anywhere(sample)) for sample in self.samples]])
+        return digest([asked, [asdict(_drop_paths(sample)) for sample in self.samples]])
 
     # -- controls --
 
-    def with_as_many_controls_as_show_it(self) -> Experiment:
+    def with_stepwise_controls(self) -> Experiment:
         """Returns the same with controls in steps, by how many questions there are about edits."""
         judges = [judge for judge in self.judges if judge.sees_controls]
         counted = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
@@ -185,12 +185,12 @@ class Experiment:
     def images_for_controls(self) -> list[int]:
         """Positions of the samples that can have controls, the first one of each source image."""
         first = {
-            self.samples[number].cluster or self.samples[number].id: number for number in self.standing_alone[::-1]
+            self.samples[number].cluster or self.samples[number].id: number for number in self.independent_samples[::-1]
         }
         return sorted(first.values())
 
     @property
-    def controls_said(self) -> int | str:
+    def controls_setting(self) -> int | str:
         """How many samples have controls, as a configuration says it."""
         return self.control_samples if self.control_steps is None else "auto"
 
@@ -202,13 +202,13 @@ class Experiment:
         if before.control_steps is None and before.control_samples != CONTROLS_BEFORE:
             return self
         kept = replace(self, control_samples=before.control_samples, control_steps=before.control_steps)
-        return kept if kept.is_as(before) else self
+        return kept if kept.is_same_evaluation(before) else self
 
     # -- questions --
 
     @cached_property
     @no_garbage()
-    def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
+    def questions_by_judge(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
         """For each judge, the questions about each sample; none about a bad one, one beside the filters, and one whose
         tags say that it is not asked about it."""
         made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
@@ -237,9 +237,9 @@ class Experiment:
             for judge in self.judges
         ]
         for judge, questions in zip(self.judges, asked, strict=True):
-            self.asked[judge.name].append(questions)
+            self.questions_by_judge[judge.name].append(questions)
         cast("list[Sample]", self.samples).append(sample)
-        vars(self)["shows_earlier"] = self.shows_earlier or _show_earlier(asked)
+        vars(self)["uses_previous_pictures"] = self.uses_previous_pictures or _show_previous_pictures(asked)
 
     @cached_property
     def _light(self) -> Light:
@@ -250,7 +250,7 @@ class Experiment:
     def forms(self) -> dict[str, tuple[AnswerForm, ...]]:
         """For each judge, its forms of answers, each form with its labels or schema once."""
         forms = {}
-        for name, asked in self.asked.items():
+        for name, asked in self.questions_by_judge.items():
             bare = {
                 id(sample_question.question): sample_question.question
                 for of_sample in asked
@@ -262,18 +262,18 @@ class Experiment:
         return forms
 
     @property
-    def questions_a_pair(self) -> dict[str, float]:
+    def questions_per_edit(self) -> dict[str, float]:
         """For each judge, the mean number of questions about an edit, over the good samples; an upper limit if some
         are asked only after an answer."""
         good = sum(not sample.fault for sample in self.samples)
-        return {name: sum(map(len, asked)) / good for name, asked in self.asked.items() if good}
+        return {name: sum(map(len, asked)) / good for name, asked in self.questions_by_judge.items() if good}
 
     @property
-    def may_ask_less(self) -> frozenset[str]:
+    def conditional_judges(self) -> frozenset[str]:
         """Judges that are asked some questions only after an answer."""
         return frozenset(
             name
-            for name, asked in self.asked.items()
+            for name, asked in self.questions_by_judge.items()
             if any(sample_question.question.when for of in asked for sample_question in of)
         )
 
@@ -283,9 +283,9 @@ class Experiment:
         return next(question for question in questions if question.name == name)
 
     @cached_property
-    def shows_earlier(self) -> bool:
+    def uses_previous_pictures(self) -> bool:
         """True if a judge is shown pictures of earlier turns or rounds."""
-        return any(map(_show_earlier, self.asked.values()))
+        return any(map(_show_previous_pictures, self.questions_by_judge.values()))
 
     def first_of(self, position: int) -> Sample:
         """Returns the first sample of the chain that the one at a position belongs to; itself if it follows none."""
@@ -293,7 +293,7 @@ class Experiment:
             position = self.predecessors[position]
         return self.samples[position]
 
-    def turns_before(self, position: int) -> list[int]:
+    def predecessors_of(self, position: int) -> list[int]:
         """Returns the positions of the samples that come before the one at a position in its chain, the first first."""
         positions: list[int] = []
         while position in self.predecessors:
@@ -314,16 +314,16 @@ class Experiment:
         }
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def column_index(self) -> dict[str, int]:
         """Place of each column among the `edit_models`, by its name."""
         return {model.name: place for place, model in enumerate(self.edit_models)}
 
     def identity_in_key(self, model: Identity, sample: Sample) -> Identity:
         """Returns what the key of an edit has of its edit model: of a finished edit its bytes, and no more."""
-        edits = self.finished.get(self.made_with(model.name)) if self.finished else None
+        edits = self.finished.get(self.base_model_of(model.name)) if self.finished else None
         return model if edits is None else Identity(model.name, "finished", edits.get(sample.id, ""))
 
-    def made_with(self, column: str) -> str:
+    def base_model_of(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
         return self.refinements[column].edit_model if column in self.refinements else column
 
@@ -345,7 +345,7 @@ class Experiment:
         return frozenset(refinement.judge for refinement in self.refinements.values())
 
     @cached_property
-    def standing_alone(self) -> list[int]:
+    def independent_samples(self) -> list[int]:
         """Positions of the good samples that follow no other, and pass the filters."""
         return [
             n
@@ -364,13 +364,13 @@ class Experiment:
 
     # -- comparison --
 
-    def is_as(self, other: Experiment | None) -> bool:
+    def is_same_evaluation(self, other: Experiment | None) -> bool:
         """True if it is the same evaluation: all keys would be equal, regardless of where the sources are."""
         if other is None or len(self.samples) != len(other.samples):
             return False
-        return self._decides() == other._decides() and all(map(is_same_sample, self.samples, other.samples))
+        return self._key_contents() == other._key_contents() and all(map(is_same_sample, self.samples, other.samples))
 
-    def _decides(self) -> tuple[object, ...]:
+    def _key_contents(self) -> tuple[object, ...]:
         """Returns everything in keys except the samples, and how many there are of each."""
         judges = [
             (judge.model, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts)
@@ -381,7 +381,7 @@ class Experiment:
         return self.edit_models, judges, self.language, often, more
 
 
-def _show_earlier(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
+def _show_previous_pictures(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
     return any(is_earlier(view.picture) for of in asked for one in of for view in one.question.shows)
 
 
@@ -399,8 +399,8 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
 def is_same_sample(sample: Sample, other: Sample) -> bool:
     """True if the samples are equal, ignoring where their pictures are: digests identify them."""
 
-    return sample == other or _anywhere(sample) == _anywhere(other)
+    return sample == other or _drop_paths(sample) == _drop_paths(other)
 
 
-def _anywhere(sample: Sample) -> Sample:
+def _drop_paths(sample: Sample) -> Sample:
     return replace(sample, pictures={name: replace(picture, path="") for name, picture in sample.pictures.items()})

@@ -12,7 +12,7 @@ from typing import cast
 
 from PIL import Image
 
-from edit_eval.pictures import HEIC, look_at_picture, open_picture, turned_upright
+from edit_eval.pictures import HEIC, look_at_picture, open_picture, turn_upright
 from edit_eval.text import Text
 
 NO_MASK = "no_mask"
@@ -54,7 +54,7 @@ def mask_of(picture: Image.Image) -> tuple[Image.Image, str]:
     either. Edges may be smoothed, and what is compressed noisy; but a third value, a photograph, and one value alone
     (unless it is all white) say nothing of what may change.
     """
-    grey, problem = _grey_mask(turned_upright(picture))
+    grey, problem = _grey_mask(turn_upright(picture))
     there = [value for value, count in enumerate(grey.histogram()) if count]
     lowest, highest = there[0], there[-1]
     if not problem and lowest == highest:

@@ -122,7 +122,7 @@ def open_picture(
 ) -> Image.Image:
     """Opens a picture's file: RGB, EXIF rotation applied, wholly decoded. `info` holds the file's text entries only.
 
-    With `keep_file` its file is kept with it if that is as good as one of ours (`kept_file`).
+    With `keep_file` its file is kept with it if that is as good as one of ours (`get_kept_file`).
 
     Raises `PictureError` for a file that is no picture, truncated, damaged, or of more than `max_pixels` (as its
     header says, before anything is decoded), and `UnreadableError` for a file that cannot be read, or whose SHA-256
@@ -171,7 +171,7 @@ def read_picture(
     return _read(file, name, max_pixels, lambda picture: None, keep_file)[:2]
 
 
-def checked_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
+def decode_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
     """Reads a picture like `read_picture`; returns it, its format, and its `oddity`, all from decoding it once."""
     return _read(io.BytesIO(data), name, MAX_PIXELS, _oddity)
 
@@ -183,7 +183,7 @@ def _read(
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
-        file = _without_long_texts(file)
+        file = _drop_long_texts(file)
         picture, kind = begin_picture(file, name)
         width, height = picture.size
         if width * height > (most := min(max_pixels, SLOW_PIXELS) if is_slow(picture) else max_pixels):
@@ -198,10 +198,10 @@ def _read(
         if kind == "PNG" and not chunks:
             raise PictureError(Text("{}: truncated (the end of the PNG is missing)", name))
         texts = getattr(picture, "text", {})
-        upright = as_rgb(turned_upright(picture))
+        upright = as_rgb(turn_upright(picture))
         clean = upright.copy() if upright is picture else upright
         if keep_file and chunks and upright is picture:
-            _keep_file(clean, _pixels_alone(file, chunks))
+            _keep_file(clean, _strip_metadata(file, chunks))
         seen = look(picture)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError(_too_large(name, Text("a picture"), max_pixels)) from error
@@ -273,7 +273,7 @@ def too_many_scans(data: bytes, pixels: int) -> int:
 
 def oddity(data: bytes) -> str:
     """Returns how a picture's file is no plain 8 bit picture, and what is done about it (see above); empty if it is."""
-    with Image.open(_without_long_texts(io.BytesIO(data))) as picture:
+    with Image.open(_drop_long_texts(io.BytesIO(data))) as picture:
         return _oddity(picture)
 
 
@@ -361,7 +361,7 @@ def own_copy(image: object) -> Image.Image:
     if image.width * image.height > MAX_PIXELS:  # could not be opened again
         raise PictureError(_too_large(Text("the edit"), Text("{} x {} pixels", image.width, image.height), MAX_PIXELS))
     try:
-        return image.copy() if kept_file(image) is None else image
+        return image.copy() if get_kept_file(image) is None else image
     except OSError as error:  # a picture opened from a file by the model, and only decoded now
         raise PictureError(
             Text("the edit model returned a picture that cannot be decoded ({})", _words(error))
@@ -412,7 +412,7 @@ def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
 
 def png(image: Image.Image) -> bytes:
     """Returns the picture as an RGB PNG without metadata: its own file if that is kept, else encoded."""
-    if (kept := kept_file(image)) is not None:
+    if (kept := get_kept_file(image)) is not None:
         return kept
     # A copy has no colour profile or other entries that Pillow would write too.
     rgb = as_rgb(image).copy()
@@ -424,7 +424,7 @@ def png(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def scaled(picture: Image.Image, max_pixels: int | None) -> Image.Image:
+def scale_picture(picture: Image.Image, max_pixels: int | None) -> Image.Image:
     """Returns the picture as RGB; if its area exceeds `max_pixels`, scaled down to it by Lanczos' filter."""
     rgb = as_rgb(picture)
     if max_pixels is None or rgb.width * rgb.height <= max_pixels:
@@ -444,7 +444,7 @@ _MOST_BYTES_A_PIXEL = 2.5
 """A larger file was hardly compressed, and is encoded anew, which gives 1.2 to 2 for photographs."""
 
 
-def kept_file(image: Image.Image) -> bytes | None:
+def get_kept_file(image: Image.Image) -> bytes | None:
     """Returns the file of a picture that was opened with `keep_file`, if it was an 8 bit RGB PNG.
 
     All chunks but those of the pixels are left out, so it has no metadata. None for every other picture: copies, one
@@ -460,7 +460,7 @@ def _keep_file(image: Image.Image, data: bytes | None) -> None:
         setattr(image, _KEPT, (data, image.im))
 
 
-def _pixels_alone(file: IO[bytes], chunks: Sequence[tuple[bytes, int, int]]) -> bytes | None:
+def _strip_metadata(file: IO[bytes], chunks: Sequence[tuple[bytes, int, int]]) -> bytes | None:
     """Returns a PNG reduced to its pixels; None if it is not 8 bit RGB, is interlaced or animated, is hardly
     compressed, or has a sum that is wrong, at which Pillow does not look but others do."""
     file.seek(0)
@@ -624,7 +624,7 @@ _STEPS: dict[str, Callable[..., Image.Image]] = {
 }
 
 
-def turned_upright(picture: Image.Image) -> Image.Image:
+def turn_upright(picture: Image.Image) -> Image.Image:
     """Returns the picture turned upright."""
     rotation = _rotation(picture)
     return picture if rotation is None else picture.transpose(rotation)
@@ -662,7 +662,7 @@ _LONGEST_TEXT = 1 << 20
 _MOST_TEXT = 32 * _LONGEST_TEXT
 
 
-def _without_long_texts(file: IO[bytes]) -> IO[bytes]:
+def _drop_long_texts(file: IO[bytes]) -> IO[bytes]:
     """Returns a picture's file; of a PNG with more text than Pillow reads, a copy without its texts.
 
     Programs keep whole workflows there. What is packed is unpacked only as far as Pillow would.
@@ -674,7 +674,7 @@ def _without_long_texts(file: IO[bytes]) -> IO[bytes]:
     for kind, begin, end in chunks:
         if kind in _TEXTS and not too_long:
             file.seek(begin + 8)
-            length = _unpacked_length(kind, file.read(min(end - begin - 12, 2 * _LONGEST_TEXT)), end - begin - 12)
+            length = _measure_text(kind, file.read(min(end - begin - 12, 2 * _LONGEST_TEXT)), end - begin - 12)
             total, too_long = total + length, kind != b"tEXt" and length >= _LONGEST_TEXT
     if too_long or total > _MOST_TEXT:
         file.seek(0)
@@ -687,7 +687,7 @@ def _without_long_texts(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _unpacked_length(kind: bytes, data: bytes, length: int) -> int:
+def _measure_text(kind: bytes, data: bytes, length: int) -> int:
     """Returns the bytes of a chunk's text, unpacked as far as they are no more than the limit."""
     _, _, rest = data.partition(b"\0")
     if kind == b"iTXt":

@@ -37,24 +37,24 @@ class Secrets:
         # The longest first: a key may be part of another one, or of its own longer form.
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
 
-    def hidden(self, text: str) -> str:
+    def hide_in_text(self, text: str) -> str:
         """Returns the text without the secrets, in any of their usual forms."""
         for form, name in self._forms:
             text = text.replace(form, name)
         return text
 
-    def hidden_in(self, value: Any) -> Any:
+    def hide_in_value(self, value: Any) -> Any:
         """Returns a plain value with all texts in it cleaned, at any depth."""
-        return in_each_text(self.hidden, value)
+        return map_texts(self.hide_in_text, value)
 
 
-def in_each_text(change: Callable[[str], str], value: Any) -> Any:
+def map_texts(change: Callable[[str], str], value: Any) -> Any:
     """Returns a plain value with all texts in it changed, at any depth."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {in_each_text(change, key): in_each_text(change, inner) for key, inner in value.items()}
-    return [in_each_text(change, inner) for inner in value] if isinstance(value, (list, tuple)) else value
+        return {map_texts(change, key): map_texts(change, inner) for key, inner in value.items()}
+    return [map_texts(change, inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def hide_folders(text: str) -> str:
@@ -65,12 +65,12 @@ def hide_folders(text: str) -> str:
 def secrets_of(environment: Mapping[str, str]) -> Secrets:
     """Returns the secrets among environment variables, recognised by their names."""
     # Called for every message of a worker: only the values of secrets are read, and their forms made once.
-    return _known(tuple((name, environment[name]) for name in environment if is_secret_name(name)))
+    return _make_secrets(tuple((name, environment[name]) for name in environment if is_secret_name(name)))
 
 
 def hide_secrets(text: str) -> str:
     """Returns the text without the secrets in this process's current environment."""
-    return secrets_of(os.environ).hidden(text)
+    return secrets_of(os.environ).hide_in_text(text)
 
 
 @lru_cache(maxsize=1024)
@@ -80,7 +80,7 @@ def is_secret_name(name: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _known(values: tuple[tuple[str, str], ...]) -> Secrets:
+def _make_secrets(values: tuple[tuple[str, str], ...]) -> Secrets:
     return Secrets(dict(values))
 
 

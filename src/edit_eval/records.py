@@ -371,7 +371,7 @@ class Judgement:
         return "control" if self.edit_model.startswith(CONTROL) else "edit"
 
     @property
-    def asked(self) -> int:
+    def n_asked(self) -> int:
         """Number of times the judge was asked anything for it; 0 if another judgement has its answers."""
         asked = sum(answer.asked for reading in self.readings for answer in reading.values())
         return max(0, asked - self.free)
@@ -379,7 +379,7 @@ class Judgement:
     @property
     def answers(self) -> int:
         """Number of times the most-asked question was asked; 0 if another judgement has its answers."""
-        if not self.asked:
+        if not self.n_asked:
             return 0
         return max((answer.asked for reading in self.readings for answer in reading.values()), default=0)
 
@@ -629,7 +629,7 @@ class Results:
     """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
 
     @property
-    def counted(self) -> tuple[Judgement, ...]:
+    def coverage_judgements(self) -> tuple[Judgement, ...]:
         """What coverage counts, of every kind."""
         return (*self.judgements, *self.battles)
 
@@ -643,24 +643,24 @@ class Results:
         """Judges whose scores count, of one edit and of two."""
         return (*self.judges, *self.battle_judges)
 
-    def of_samples(self, sample_ids: Collection[str]) -> Results:
+    def select_samples(self, sample_ids: Collection[str]) -> Results:
         """The same of some samples alone."""
 
-        def chosen(judgements: tuple[Judgement, ...]) -> tuple[Judgement, ...]:
+        def select_judgements(judgements: tuple[Judgement, ...]) -> tuple[Judgement, ...]:
             return tuple(judgement for judgement in judgements if judgement.sample_id in sample_ids)
 
         return replace(
             self,
             samples=tuple(sample for sample in self.samples if sample.id in sample_ids),
             edits=tuple(edit for edit in self.edits if edit.sample_id in sample_ids),
-            judgements=chosen(self.judgements),
-            controls=chosen(self.controls),
-            battles=chosen(self.battles),
-            critiques=chosen(self.critiques),
+            judgements=select_judgements(self.judgements),
+            controls=select_judgements(self.controls),
+            battles=select_judgements(self.battles),
+            critiques=select_judgements(self.critiques),
         )
 
     @cached_property
-    def once(self) -> Results:
+    def unique_results(self) -> Results:
         """The same with every edit and every answer once: without what was kept from an earlier round, which refers to
         them. For whatever asks how an edit model, a judge or a device did, and not what a column's edits are worth."""
         if not any(edit.made_in for edit in self.edits):

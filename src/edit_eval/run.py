@@ -12,30 +12,30 @@ from edit_eval.asking import MOST_CELLS, refuse_too_many_cells
 from edit_eval.config.components import name_code
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
-from edit_eval.evaluation import EvaluationOptions, carry_out
+from edit_eval.evaluation import EvaluationOptions, run_evaluation
 from edit_eval.execution.options import RunOptions
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import Unchecked
-from edit_eval.protocols.certificates import certificate_of, certified
+from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import FAILED, Judgement, Results, Status
-from edit_eval.reporting.analyses import RunRecords, computed, summary_of
+from edit_eval.reporting.analyses import RunRecords, compute_analysis, summary_of
 from edit_eval.reporting.displays import page_display
-from edit_eval.reporting.drawing_apart import draw_apart, page_of, to_send
-from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.language import current_language, translate
+from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.aggregates import RequiredCoverage
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
+from edit_eval.statistics.means import MeanScore, means, select_means, the_mean
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.comparable import compare_runs
-from edit_eval.store.examined import Examination, examined
-from edit_eval.store.joined import joined, judges_apart
-from edit_eval.store.provenance import mixed_environments
-from edit_eval.store.run_directory import RunDirectory, of_ledger, what_mends
-from edit_eval.store.run_folders import damaged, recorded
+from edit_eval.store.examined import Examination, load_examinations
+from edit_eval.store.joined import describe_judge_differences, join_runs
+from edit_eval.store.provenance import collect_environment_notes
+from edit_eval.store.run_directory import RunDirectory, resolve_ledger, what_mends
+from edit_eval.store.run_folders import damage_error, read_experiment
 from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.text import Text
 
@@ -81,15 +81,15 @@ class Run:
 
     def __post_init__(self) -> None:
         name_code([self.code] if isinstance(self.code, str | Path) else self.code)
-        object.__setattr__(self, "path", of_ledger(Path(self.path)))
+        object.__setattr__(self, "path", resolve_ledger(Path(self.path)))
 
     @cached_property
-    def examined(self) -> Mapping[str, Examination]:
+    def judge_examinations(self) -> Mapping[str, Examination]:
         """For each judge that could be examined, what is known of it."""
-        return examined(self.experiment, self.path, self.examinations)
+        return load_examinations(self.experiment, self.path, self.examinations)
 
     @classmethod
-    def opened(cls, directory: RunDirectory, table: JudgementTable | None = None) -> Run:
+    def from_directory(cls, directory: RunDirectory, table: JudgementTable | None = None) -> Run:
         """Opens the run in a folder that is already being read; with a `table`, as far as that has been read.
 
         A damaged configuration is then reported, and left out: the results can be seen all the same.
@@ -99,7 +99,7 @@ class Run:
         if table is not None:
             vars(run).update(experiment=table.experiment, table=table)
             try:
-                _ = run._configuration, directory.resolved()
+                _ = run._configuration, directory.read_resolved_configuration()
             except RunDirectoryError as error:
                 strictest = {"evaluation": {"min_coverage": 1.0}}
                 vars(run).update(_configuration=strictest, _damaged=str(error))
@@ -115,12 +115,12 @@ class Run:
     @cached_property
     def _directory(self) -> RunDirectory:
         """The one directory through which everything is read, so that all damage is counted in one place."""
-        return RunDirectory.existing(self.path)
+        return RunDirectory.open_existing(self.path)
 
     @cached_property
     def experiment(self) -> Experiment:
         """The experiment of the run. Raises `RunDirectoryError` for a folder that is no run."""
-        experiment = recorded(self._directory)
+        experiment = read_experiment(self._directory)
         if experiment is None:
             raise RunDirectoryError(Text("{} has no configuration; {}", self.path, what_mends(self.path)))
         for judge in experiment.judges:
@@ -133,7 +133,7 @@ class Run:
                 Text("{}: more than its journals can have come from: {}", self.path, error)
             ) from error
         except Exception as error:  # recorded parameters and texts may be anything
-            raise damaged(self._directory, error) from error
+            raise damage_error(self._directory, error) from error
         return experiment
 
     @cached_property
@@ -146,7 +146,7 @@ class Run:
         """All records, for statistics and reports."""
         directory, table, experiment = self._directory, self.table, self.experiment
         timeline = directory.timeline(experiment.identities)
-        by_kind = table.by_kind()
+        by_kind = table.rows_by_kind()
         judgements = tuple(by_kind["edit"])
         scoring = {judge.name: judge.scoring for judge in experiment.judges}
         return Results(
@@ -154,7 +154,7 @@ class Run:
             directory=str(self.path),
             samples=table.samples,
             edits=table.edits,
-            beside=table.beside,
+            beside=table.predecessors_only,
             judgements=judgements,
             edit_models=tuple(model.name for model in experiment.edit_models),
             judges=tuple(judge.name for judge in experiment.judges_of_one),
@@ -165,11 +165,11 @@ class Run:
             refinements=experiment.refinements,
             critiques=tuple(critique for critique in by_kind["critique"] if critique.status is not Status.SKIPPED),
             rounds=table.rounds,
-            published=self._published(judgements),
+            published=self._compute_published_scores(judgements),
             certificates={
                 judge.name: certificate_of(judge.protocol)
                 for judge in experiment.judges
-                if getattr(judge.protocol, "published", None) or (judge.of_two and certified(judge.protocol))
+                if getattr(judge.protocol, "published", None) or (judge.of_two and find_certificate(judge.protocol))
             },
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
@@ -179,19 +179,27 @@ class Run:
             device_failures=timeline.device_failures,
             spent=timeline.spent,
             configuration=self._configuration,
-            resolved={} if self._damaged else directory.resolved(),
+            resolved={} if self._damaged else directory.read_resolved_configuration(),
             environment=directory.environment(),
             about=experiment.about,
-            examined={judge: examination.document for judge, examination in self.examined.items()},
+            examined={judge: examination.document for judge, examination in self.judge_examinations.items()},
             notes=tuple(filter(None, self._notes())),
         )
 
     def _notes(self) -> tuple[str, ...]:
         directory = self._directory
         derived = [judge.protocol.note for judge in self.experiment.judges if isinstance(judge.protocol, DerivedScores)]
-        return *self.experiment.notes, *derived, self._damaged, directory.damage.note, *mixed_environments(directory)
+        return (
+            *self.experiment.notes,
+            *derived,
+            self._damaged,
+            directory.damage.note,
+            *collect_environment_notes(directory),
+        )
 
-    def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
+    def _compute_published_scores(
+        self, judgements: Collection[Judgement]
+    ) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """Returns the numbers as a benchmark's authors define them."""
         numbers: dict[tuple[str, str], dict[str, float | str]] = {}
         for judge in (judge for judge in self.experiment.judges if judge.name not in self.experiment.critics):
@@ -223,12 +231,14 @@ class Run:
 
         Raises `ConfigurationError` for a name that is not in the run.
         """
-        return ShownMeans(chosen(means(self.summary), edit_model, judge, score))
+        return ShownMeans(select_means(means(self.summary), edit_model, judge, score))
 
     @property
     def verdict(self) -> str:
         """Who is better and by how much, as in the report; for one edit model its score."""
-        return "\n".join(said(line, spoken(self.language)) for line in answer_lines(self.summary.verdict))
+        return "\n".join(
+            translate(line, current_language(self.language)) for line in answer_lines(self.summary.verdict)
+        )
 
     def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
         """Returns the mean of one edit model by one judge; if no `score` is named, of that judge's headline.
@@ -275,13 +285,13 @@ class Run:
         return float(value)
 
     @property
-    def reached(self) -> bool:
+    def has_required_coverage(self) -> bool:
         """True if everything is finished, with the coverage that was asked for."""
         return self.summary.coverage.reached and self.summary.complete
 
     def check_coverage(self) -> None:
         """Raises `Unscored` if fewer samples are scored than `evaluation.min_coverage` asks for."""
-        if not self.reached:
+        if not self.has_required_coverage:
             every: list[tuple[str, RequiredCoverage]] = [
                 (Text("{}, judged by {}: ", entry.edit_model, entry.judge), entry.coverage)
                 for entry in self.summary.results
@@ -324,7 +334,7 @@ class Run:
         if (display := page_display()) is None:
             return None
         try:
-            return display.show_run(self.results, self.summary, self.page, language=spoken(self.language))
+            return display.show_run(self.results, self.summary, self.page, language=current_language(self.language))
         except EditEvalError as error:
             return display.show_refusal(str(error))
 
@@ -334,16 +344,16 @@ class Run:
         return page_of(self.path)
 
     @property
-    def sent(self) -> tuple[Path, ...]:
+    def report_files(self) -> tuple[Path, ...]:
         """Files of the report to send elsewhere: the page, which needs no other, and the numbers."""
-        return to_send(self.path)
+        return report_files(self.path)
 
-    def draw(self) -> None:
+    def write_report(self) -> None:
         """Writes the report in a separate process, so that its pictures never take up memory in this one.
 
         Raises `NotDrawn` if it cannot be written; the run's records are unchanged.
         """
-        draw_apart(self.path)
+        render_report(self.path)
 
 
 def evaluate(
@@ -371,7 +381,7 @@ def evaluate(
     so far is kept.
     """
     own, loading = RunOptions.split(options)
-    return Run(carry_out(configuration, own, **loading))
+    return Run(run_evaluation(configuration, own, **loading))
 
 
 def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
@@ -382,15 +392,15 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
     """
 
     def read(some: Sequence[Any]) -> RunRecords:
-        first, *others = map(run_at, some)
-        return replace(first.records, results=joined([first, *others])) if others else first.records
+        first, *others = map(open_run, some)
+        return replace(first.records, results=join_runs([first, *others])) if others else first.records
 
-    document, records = computed(name, sources, read, parameters)
+    document, records = compute_analysis(name, sources, read, parameters)
     first = records[0] if isinstance(records, list) else records
     return Analysed(name, document, records, getattr(first, "language", ""))
 
 
-def run_at(run: str | Path | Run) -> Run:
+def open_run(run: str | Path | Run) -> Run:
     """Returns the run in a folder, or the one that is given."""
     return run if isinstance(run, Run) else Run(Path(run))
 
@@ -399,7 +409,7 @@ class ShownComparison(Comparison):
     """A comparison; prints who wins, and is shown with its tables in a notebook."""
 
     def __repr__(self) -> str:
-        return "\n".join(map(said, answer_lines(self.verdict)))
+        return "\n".join(map(translate, answer_lines(self.verdict)))
 
     def _repr_html_(self) -> str | None:
         display = page_display()
@@ -422,11 +432,11 @@ def compare(
     score, except for those of a share `allow_unscored` of the samples, which it leaves out. Raises `ConfigurationError`
     for runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that is no run."""
     given = [runs] if isinstance(runs, str | Path | Run) else runs
-    made = [run_at(run) for run in given]
+    made = [open_run(run) for run in given]
     try:
         comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
         return ShownComparison(**vars(comparison))
     except ConfigurationError as error:
-        for line in judges_apart(made):
+        for line in describe_judge_differences(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise

@@ -37,11 +37,11 @@ class Items(tuple[Any, ...]):
 
     def __format__(self, between: str) -> str:
         return "".join(
-            (self.before(place, between) or ", " if place else "") + str(_plain(item))
+            (self.choose_separator(place, between) or ", " if place else "") + str(_plain(item))
             for place, item in enumerate(self)
         )
 
-    def before(self, place: int, between: str) -> str:
+    def choose_separator(self, place: int, between: str) -> str:
         """Returns what stands before an item, one of the `separators` of languages; empty for the usual one."""
         return "" if between in (" and ", " or ") and place < len(self) - 1 else between
 
@@ -81,7 +81,7 @@ class Text(str):
         return Text("{}{}", before, self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self.template, self.plural, self.context, self.fields)
+        return _rebuild_text, (self.template, self.plural, self.context, self.fields)
 
     @property
     def key(self) -> str:
@@ -89,17 +89,17 @@ class Text(str):
         return f"{self.context}{CONTEXT}{self.template}" if self.context else self.template
 
 
-def counted(count: int, noun: str) -> Text:
+def pluralize(count: int, noun: str) -> Text:
     """`1 edit`, `3 edits`."""
     return Text(f"{{}} {noun}", count, plural=f"{{}} {noun}s")
 
 
-def joined(parts: Iterable[str], between: str = "; ") -> Text:
+def join_texts(parts: Iterable[str], between: str = "; ") -> Text:
     """Joins strings and Texts into one Text, like `between.join(parts)`."""
     return Text(f"{{:{between}}}", list(parts))
 
 
-def packed(value: Any) -> Any:
+def text_to_json(value: Any) -> Any:
     """Returns a Text as plain JSON data that `unpacked` makes a Text again; a list of them likewise.
 
     Its `text` is the English. Anything else is returned as it is.
@@ -109,38 +109,40 @@ def packed(value: Any) -> Any:
         return {
             "text": _plain(value),
             "template": value.template,
-            "fields": [packed(field) for field in value.fields],
+            "fields": [text_to_json(field) for field in value.fields],
             **{name: words for name, words in more.items() if words},
         }
     if isinstance(value, Items | list | tuple):
-        return [packed(member) for member in value]
+        return [text_to_json(member) for member in value]
     return _plain(value) if value is None or isinstance(value, str | Number) else str(value)
 
 
-def unpacked(value: Any) -> Any:
+def text_from_json(value: Any) -> Any:
     """Inverts `packed`; what fits no template becomes its English."""
     if isinstance(value, list):
-        return [unpacked(member) for member in value]
+        return [text_from_json(member) for member in value]
     if not isinstance(value, Mapping):
         return value
     try:
-        fields = map(unpacked, value["fields"])
+        fields = map(text_from_json, value["fields"])
         return Text(value["template"], *fields, plural=value.get("plural", ""), context=value.get("context", ""))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):  # records can be damaged
         return str(value.get("text", ""))
 
 
-def changed(value: Any, change: Callable[[str], str]) -> Any:
+def map_fields(value: Any, change: Callable[[str], str]) -> Any:
     """Changes the data of a Text, keeping its template; changes any other string as a whole."""
     if isinstance(value, Text):
-        fields = (changed(field, change) for field in value.fields)
+        fields = (map_fields(field, change) for field in value.fields)
         return Text(value.template, *fields, plural=value.plural, context=value.context)
     if isinstance(value, Items):
-        return Items(changed(member, change) for member in value)
+        return Items(map_fields(member, change) for member in value)
     return change(value) if isinstance(value, str) else value
 
 
-def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+def translate_pieces(
+    value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]
+) -> Iterator[tuple[str, bool]]:
     """Yields a Text in another language, in pieces: each with True if it is ours, False if it is data to leave alone.
 
     `catalogue` has the translations of templates, by `Text.key`; a sentence whose template is not there stays English
@@ -151,19 +153,21 @@ def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str,
         yield _plain(value), False
         return
     number = 0
-    for literal, name, spec, conversion in _parsed(template):
+    for literal, name, spec, conversion in _parse_template(template):
         yield literal, True
         if name is None:
             continue
         field = value.fields[int(name or number)]
         number += 1
         if isinstance(field, Text) and not conversion:
-            yield from localized(field, catalogue, separators)
+            yield from translate_pieces(field, catalogue, separators)
         elif isinstance(field, Items) and not conversion:
             for at, item in enumerate(field):
-                between = field.before(at, spec or "")
+                between = field.choose_separator(at, spec or "")
                 yield separators.get(between, between or ", ") if at else "", True
-                yield from localized(item, catalogue, separators) if isinstance(item, Text) else [(str(item), False)]
+                yield from (
+                    translate_pieces(item, catalogue, separators) if isinstance(item, Text) else [(str(item), False)]
+                )
         else:
             yield format(_FORMATTER.convert_field(_plain(field), conversion), spec or ""), False
 
@@ -172,15 +176,15 @@ _FORMATTER = string.Formatter()
 
 
 @lru_cache(1024)
-def _parsed(template: str) -> list[tuple[str, str | None, str | None, Any]]:
+def _parse_template(template: str) -> list[tuple[str, str | None, str | None, Any]]:
     return list(_FORMATTER.parse(template))
 
 
 def _has_words(template: str) -> bool:
-    return any(literal.strip(string.punctuation + " ") for literal, *_ in _parsed(template))
+    return any(literal.strip(string.punctuation + " ") for literal, *_ in _parse_template(template))
 
 
-def _made(template: str, plural: str, context: str, fields: tuple[Any, ...]) -> Text:
+def _rebuild_text(template: str, plural: str, context: str, fields: tuple[Any, ...]) -> Text:
     return Text(template, *fields, plural=plural, context=context)
 
 

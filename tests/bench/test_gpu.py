@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
-from edit_eval.plugins.rehearse.found import Digest, ModelRehearsed, Rehearsal
+from edit_eval.plugins.rehearse.document import Digest, ModelRehearsed, Rehearsal
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "bench"

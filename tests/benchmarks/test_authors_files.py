@@ -77,7 +77,7 @@ def test_once_and_then_without_a_network(host: Host) -> None:
     host.files[f"/o/n/{'a' * 40}/eval/prompts.json"] = TEXT
     assert FILE.fetch().read_bytes() == TEXT
     host.files.clear()
-    assert FILE.fetch() == FILE.fetched() == FILE.place
+    assert FILE.fetch() == FILE.path_in_cache() == FILE.place
     assert len(host.asked) == 1
 
 
@@ -90,11 +90,11 @@ def test_what_does_not_come_whole_is_not_there(host: Host, data: bytes | None, s
     with pytest.raises(Stopped, match=f"prompts.json was not fetched .*{said}.*give it as prompts_path"):
         FILE.fetch()
     with pytest.raises(ConfigurationError, match=r"o/n@aaaaaaa:eval/prompts\.json is not here: run `edit-eval fetch"):
-        FILE.fetched()
+        FILE.path_in_cache()
     FILE.place.parent.mkdir(parents=True)
     FILE.place.write_bytes(TEXT[:9])  # by a copy that was cut off
     with pytest.raises(ConfigurationError, match="is not here"):
-        FILE.fetched()
+        FILE.path_in_cache()
 
 
 def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_parquet_files(bench: Path, benchmark: Any, what: str) -> None:
 
 
 def test_what_is_not_there_is_not_refused(bench: Path) -> None:
-    assert PlainFiles(bench).refused(bench / "none.png", "none.png") == ""
+    assert PlainFiles(bench).refusal_reason(bench / "none.png", "none.png") == ""
     with pytest.raises(LookupError, match=r"cannot be read \(No such file"):
         PlainFiles(bench).read(bench / "none.png", "none.png")
 

@@ -9,17 +9,17 @@ import pytest
 
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.benchmarks.selection import (
-    in_unicode,
+    check_unicode,
+    filter_samples,
     lint,
-    passing,
     refuse_bad,
     refuse_nothing,
-    tidied,
+    tidy_labels,
     with_predecessors,
 )
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Picture, Sample
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import words
 
@@ -66,13 +66,13 @@ SAMPLES = (
     ],
 )
 def test_filters_narrow_and_the_order_stays(filters: dict[str, Any], chosen: list[int]) -> None:
-    assert [s.index for s in passing(SAMPLES, **filters)] == chosen
+    assert [s.index for s in filter_samples(SAMPLES, **filters)] == chosen
 
 
 def test_a_limit_comes_after_the_filters_and_counts_bad_samples() -> None:
     """Otherwise a mended sample would push another one out of the run."""
     bad = (sample(0, "physical", "easy", fault="cut off"), *SAMPLES[2:4])
-    assert [s.index for s in passing(bad, limit=1)] == [0]
+    assert [s.index for s in filter_samples(bad, limit=1)] == [0]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_limit_comes_after_the_filters_and_counts_bad_samples() -> None:
 )
 def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        passing(SAMPLES, **filters)
+        filter_samples(SAMPLES, **filters)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -103,7 +103,7 @@ def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: s
 @pytest.mark.parametrize("filters", [{"tags": ["x"]}, {"sample_ids": ["s0"], "difficulty": ["hard"]}])
 def test_the_file_in_which_a_filter_finds_nothing_is_named(filters: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"no sample of data/pairs\.json (has|passes)"):
-        passing(SAMPLES, **filters, source="data/pairs.json")
+        filter_samples(SAMPLES, **filters, source="data/pairs.json")
 
 
 def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> None:
@@ -115,23 +115,23 @@ def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> Non
         ({"limit": 1}, [0, 1, 4]),
         ({"sample_ids": ["s3"]}, [3]),
     ):
-        assert [turn.index for turn in with_predecessors(turns, passing(turns, **filters))] == chosen
+        assert [turn.index for turn in with_predecessors(turns, filter_samples(turns, **filters))] == chosen
 
 
 def test_a_benchmark_without_any_tags_says_so() -> None:
     with pytest.raises(ConfigurationError, match="no sample has `x`, since no sample has any; leave it out"):
-        passing(SAMPLES[3:4], tags=["x"])
+        filter_samples(SAMPLES[3:4], tags=["x"])
 
 
 def test_a_long_list_of_ids_is_cut() -> None:
     many = [sample(n, "physical", "easy") for n in range(200)]
     with pytest.raises(ConfigurationError, match=r"there are: s0, s1, s10, s100, s101, s102, s103, s104, \.\.\.$"):
-        passing(many, sample_ids=["x"])
+        filter_samples(many, sample_ids=["x"])
 
 
 def test_an_empty_benchmark_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no sample"):
-        passing(())
+        filter_samples(())
 
 
 def test_bad_samples_are_all_named() -> None:
@@ -158,7 +158,7 @@ def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None
 
 def test_the_file_of_an_empty_benchmark_has_its_own_name() -> None:
     with pytest.raises(ConfigurationError, match="no sample in /home/bag of tricks;"):
-        passing((), source="/home/bag of tricks")
+        filter_samples((), source="/home/bag of tricks")
 
 
 def labelled(index: int, **about: Any) -> Sample:
@@ -170,7 +170,7 @@ def labelled(index: int, **about: Any) -> Sample:
 def test_nothing_is_said_of_samples_that_are_as_they_should_be() -> None:
     samples = [labelled(n, category=("add", "remove")[n % 2], difficulty="easy", tags=("a",)) for n in range(6)]
     assert lint(samples) == ()
-    assert tidied(samples[0]) is samples[0]
+    assert tidy_labels(samples[0]) is samples[0]
 
 
 def test_labels_with_space_around_them_are_taken_without_it() -> None:
@@ -179,8 +179,8 @@ def test_labels_with_space_around_them_are_taken_without_it() -> None:
         "difficulty ' medium' is taken as 'medium' (1 sample: index 3)",
         "tag ' warm  light' is taken as 'warm light' (5 samples: index 0, 1, 2, 3, 4)",
     )
-    assert {(tidy.difficulty, tidy.tags) for tidy in map(tidied, samples)} == {("medium", ("warm light",))}
-    assert tidied(labelled(0, category=" Physical ")).category == "physical"
+    assert {(tidy.difficulty, tidy.tags) for tidy in map(tidy_labels, samples)} == {("medium", ("warm light",))}
+    assert tidy_labels(labelled(0, category=" Physical ")).category == "physical"
 
 
 def test_a_label_beside_a_frequent_one_is_named_and_left() -> None:
@@ -247,8 +247,8 @@ def test_an_unknown_language_has_the_english_titles():
 )
 def test_half_a_character_is_a_fault_that_can_be_written_down(broken: dict[str, Any]) -> None:
     good = labelled(4, tags=("夜",), facts={"rule": "光"})
-    assert in_unicode(good) is good
-    bad = in_unicode(replace(good, **broken))
+    assert check_unicode(good) is good
+    bad = check_unicode(replace(good, **broken))
     assert bad.fault.startswith(f"{next(iter(broken))} has half of a surrogate pair")
     repr(asdict(bad)).encode()
     with pytest.raises(BenchmarkError, match=r"^sample 4 \((s4|a\\ud800)\): "):
@@ -257,12 +257,12 @@ def test_half_a_character_is_a_fault_that_can_be_written_down(broken: dict[str, 
 
 def test_a_note_alone_of_its_kind_keeps_its_words() -> None:
     note = Text("categories are of unequal size, {} {} to {} {}: {}", "'a'", 3, "'b'", 1, "x")
-    assert said(next(iter(lint([], [note]))), "zh") == said(note, "zh") != note
+    assert translate(next(iter(lint([], [note]))), "zh") == translate(note, "zh") != note
 
 
 def test_a_category_with_a_comma_is_named_in_quotes() -> None:
     assert words('"cut, paste",move , 5"') == ["cut, paste", "move", '5"']
     of_two = sample(0, "cut, paste", "")
-    assert passing([of_two], categories=words('"cut, paste"') or ()) == (of_two,)
+    assert filter_samples([of_two], categories=words('"cut, paste"') or ()) == (of_two,)
     with pytest.raises(ConfigurationError, match="did you mean `cut, paste`"):
-        passing([of_two], categories=words("cut, paste") or ())
+        filter_samples([of_two], categories=words("cut, paste") or ())

@@ -22,7 +22,7 @@ from PIL import Image
 from benchmarks.five_dimension_files import Place, encoded, item, picture
 from edit_eval.benchmarks import json_items, source_cache
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.pictures import checked_picture
+from edit_eval.pictures import decode_picture
 from edit_eval.records import Sample
 
 
@@ -121,9 +121,9 @@ class TestTheCache:
 
         def counted(*args: Any, **options: Any) -> Any:
             calls.append(1)
-            return checked_picture(*args, **options)
+            return decode_picture(*args, **options)
 
-        monkeypatch.setattr(source_cache, "checked_picture", counted)
+        monkeypatch.setattr(source_cache, "decode_picture", counted)
         return calls
 
     @pytest.fixture

@@ -301,7 +301,9 @@ class TestFaults:
             assert first == "line 5, sample 1 (b): no instruction"
             assert second.startswith("line 6, sample 2 (c): no source: there is no file 'pics/9.png'")
             assert third.startswith("line 7, sample 3 (00003): the row has 4 cells for 3 columns")
-            assert language.said(second, "zh").startswith("第 6 行"), "a fault that is remembered keeps its template"
+            assert language.translate(second, "zh").startswith("第 6 行"), (
+                "a fault that is remembered keeps its template"
+            )
 
     def test_a_missing_picture_that_has_come_is_found(self, folder: Folder) -> None:
         assert folder.faults(ROWS[0] | {"image": "pics/9.png"}) != [""]

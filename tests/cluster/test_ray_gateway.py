@@ -63,8 +63,8 @@ def answered(result: Any) -> Future[Any]:
     [None, "text", bytearray(b"{}\n"), [b"{}\n"], b"x" * (HEAR_BYTES + 1), type("Bytes", (bytes,), {})(b"{}\n")],
 )
 def test_an_answer_that_no_agent_gives_is_the_end_of_its_machine(gateway: Made, answer: Any) -> None:
-    gateway._heard(gateway.peer, answered(answer))
-    gateway._heard(gateway.peer, answered(b"{}\n"))  # which it sent before it was told
+    gateway._handle_answer(gateway.peer, answered(answer))
+    gateway._handle_answer(gateway.peer, answered(b"{}\n"))  # which it sent before it was told
     ((number, lost),) = gateway.said()
     assert (number, lost["event"], lost["number"]) == (GATEWAY, "lost", 1)
     assert gateway.asked == 0
@@ -72,7 +72,7 @@ def test_an_answer_that_no_agent_gives_is_the_end_of_its_machine(gateway: Made, 
 
 def test_an_answer_in_order_is_passed_on_unread_and_the_next_is_asked_for(gateway: Made) -> None:
     for said in (b"\xff\n", b""):
-        gateway._heard(gateway.peer, answered(said))
+        gateway._handle_answer(gateway.peer, answered(said))
     assert gateway.said() == [(1, b"\xff\n")]
     assert gateway.asked == 2
 
@@ -89,10 +89,10 @@ def test_silence_is_noticed_within_three_seconds_and_not_where_everything_stood_
     assert SILENT_SECONDS + TICK_SECONDS < 3
     gateway._looked -= 60  # the gateway itself was stopped
     gateway.peer.heard -= 60
-    gateway._look_after()
+    gateway._check_peers()
     assert gateway.said() == []
     gateway.peer.heard = time.monotonic() - SILENT_SECONDS - 0.1
-    gateway._look_after()
+    gateway._check_peers()
     assert [message["event"] for _, message in gateway.said()] == ["lost"]
 
 
@@ -117,10 +117,10 @@ def test_a_machine_whose_agent_ended_of_itself_has_another_one_under_the_same_na
     for _ in range(RETURNS):
         (peer,) = looking._begin_agents([node("a" * 56)])
         names.append(peer.name)
-        looking._begun([peer], 2.0)
-        looking._heard(peer, answered(b""))
+        looking._add_peers([peer], 2.0)
+        looking._handle_answer(peer, answered(b""))
         assert looking._begin_agents([node("a" * 56)]) == [], "one is enough"
-        looking._heard(peer, answered(RuntimeError("The actor is dead because its owner has not asked it")))
+        looking._handle_answer(peer, answered(RuntimeError("The actor is dead because its owner has not asked it")))
         told.append(looking.said()[-1][1]["returns"])
     assert names == ["host"] * RETURNS
     assert told == [True] * (RETURNS - 1) + [False]
@@ -132,15 +132,15 @@ def test_a_machine_whose_agent_ended_of_itself_has_another_one_under_the_same_na
 def test_who_was_heard_for_a_minute_has_all_chances_again(looking: Made) -> None:
     for _ in range(2 * RETURNS):
         (peer,) = looking._begin_agents([node("a" * 56)])
-        looking._begun([peer], 2.0)
+        looking._add_peers([peer], 2.0)
         peer.begun, peer.heard = 0.0, STEADY_SECONDS + 1
-        looking._failed(peer, RuntimeError("gone"))
+        looking._handle_failure(peer, RuntimeError("gone"))
 
 
 def test_one_without_edit_eval_has_no_second_chance(looking: Made) -> None:
     (peer,) = looking._begin_agents([node("a" * 56)])
-    looking._begun([peer], 2.0)
-    looking._delivered(peer, answered(RuntimeError("ModuleNotFoundError: No module named 'edit_eval'")))
+    looking._add_peers([peer], 2.0)
+    looking._handle_delivery(peer, answered(RuntimeError("ModuleNotFoundError: No module named 'edit_eval'")))
     assert looking.said()[-1][1]["returns"] is False
     assert looking._begin_agents([node("a" * 56)]) == []
 

@@ -27,7 +27,7 @@ from edit_eval import cli, evaluation
 from edit_eval.execution.contract import Event, Gpu, Machine, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.plugins.endpoints.in_worker import client
-from edit_eval.reporting import drawing_apart
+from edit_eval.reporting import render_subprocess
 from edit_eval.reporting import report as files
 from edit_eval.run import Run
 from edit_eval.statistics import intervals
@@ -133,7 +133,7 @@ class InPlace:
 
 
 def _charged(model: Any) -> Message:
-    charged = getattr(model, "charged", dict)()
+    charged = getattr(model, "collect_costs", dict)()
     return {"charged": charged} if charged else {}
 
 
@@ -189,8 +189,8 @@ def without_processes(
 
     with (
         mock.patch.object(evaluation, "driver_of", return_value=driver or InPlace(disturb)),
-        mock.patch.object(drawing_apart, "_can_be_copied", return_value=True),
-        mock.patch.object(drawing_apart, "_in_a_copy", draw),
+        mock.patch.object(render_subprocess, "_can_fork", return_value=True),
+        mock.patch.object(render_subprocess, "_run_fork", draw),
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
         mock.patch.object(client, "FIRST_PAUSE", 0.001),
     ):

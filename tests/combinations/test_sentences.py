@@ -28,7 +28,7 @@ from combinations.sentences_oracle import (
 from edit_eval.plugins.paper import document as paper
 from edit_eval.records import Results, Status
 from edit_eval.reporting import verdict as words
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.statistics import verdict as concluded
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
@@ -139,7 +139,7 @@ def made(draw: Drawn) -> Results:
 def false_lines(draw: Drawn) -> Iterator[str]:
     """Yields each sentence, mark and piece of advice that is not so."""
     truth, verdict = Truth(draw), summarise(made(draw)).verdict
-    judges = [opinion.judge for opinion in verdict.counted]
+    judges = [opinion.judge for opinion in verdict.eligible_opinions]
     answer = words.answer_lines(verdict)
     advice, doubts = words.next_lines(verdict), words.doubt_lines(verdict)
     yield from (f"answer: {line}" for line in answer if not is_true(str(line), truth, judges))
@@ -153,12 +153,12 @@ def false_lines(draw: Drawn) -> Iterator[str]:
             mark = paper.mark_of(opinion, placing, contest)
             if not is_right_mark(mark, placing.name, truth, opinion.judge):
                 yield f"mark: {placing.name} is {mark} by {opinion.judge}"
-    yield from (f"Chinese: {said(line, 'zh')}" for line in (*answer, *doubts, *advice) if not is_the_same(line))
+    yield from (f"Chinese: {translate(line, 'zh')}" for line in (*answer, *doubts, *advice) if not is_the_same(line))
 
 
 def is_the_same(line: Text) -> bool:
     """Whether the Chinese has the names and numbers of the English, and of a lead its order; and no English words."""
-    chinese, english = said(line, "zh"), str(line)
+    chinese, english = translate(line, "zh"), str(line)
     numbers = r"(?<![\d.])-?\d+(?:\.\d+)?(?!\d|\.\d)"
     names = rf"\b(?:{'|'.join(MODELS)}|judge-\d|s\d{{4}})\b"
     known = {"edit-eval", "run", "retry", "unparseable", "edit_failed", "audit", "view", "evaluation.controls"}
@@ -294,7 +294,7 @@ PLANTED = {
     "pictures that are not there": (words, "_not_in_order", _other_counts),
     "a lead is a win": (concluded, "_kind", _all_beaten),
     "nothing can be unseen": (concluded, "_rests_on_few", lambda original: lambda contest: False),
-    "a win more": (words, "_by_signs", _by_one_win_more),
+    "a win more": (words, "_add_sign_test", _by_one_win_more),
 }
 
 

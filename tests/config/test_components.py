@@ -8,10 +8,10 @@ import pytest
 
 from edit_eval.config.components import (
     NotHere,
-    beside_parameters,
     describe,
     import_class,
-    known,
+    list_components,
+    list_extra_keys,
     name_class,
     normalise_class_path,
     own_source,
@@ -40,13 +40,13 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     description = next(component for component in describe(name) if component.kind == kind)
     assert description.summary
     assert not description.problem
-    assert not {p.name for p in description.parameters} & set(beside_parameters(kind))
+    assert not {p.name for p in description.parameters} & set(list_extra_keys(kind))
 
 
 def test_the_list_imports_nothing() -> None:
     for module in [m for m in sys.modules if m.startswith("edit_eval.plugins.rehearse")]:
         del sys.modules[module]
-    entries = {e.name: e for e in known("edit_model")}
+    entries = {e.name: e for e in list_components("edit_model")}
     assert entries["testing"].summary.startswith("Tints the source")
     assert entries["testing"].origin == "built in"
     assert "edit_eval.plugins.rehearse.in_worker.fake_models" not in sys.modules
@@ -154,8 +154,8 @@ def test_a_wrong_class_is_found_whatever_the_environment(folder: Path) -> None:
 
 
 def test_an_edit_model_is_offered_no_batches() -> None:
-    assert "batch_size" in beside_parameters("judge")
-    assert "batch_size" not in beside_parameters("edit_model")
+    assert "batch_size" in list_extra_keys("judge")
+    assert "batch_size" not in list_extra_keys("edit_model")
 
 
 def test_describe(folder: Path) -> None:

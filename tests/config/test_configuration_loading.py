@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import SECRET_SHOWN, Configuration, ModelSection, without_secrets
+from edit_eval.config.schema import SECRET_SHOWN, Configuration, ModelSection, mask_secrets
 from edit_eval.errors import ConfigurationError
 
 
@@ -304,7 +304,7 @@ def test_no_secret_is_written(load: Callable[..., Configuration]) -> None:
     assert "CANARY" not in json.dumps(plain)
     assert plain["judges"]["j"]["params"]["api_key"] == SECRET_SHOWN
     assert plain["judges"]["j"]["params"]["max_tokens"] == 3
-    assert without_secrets({"password": None, "x": ("a",)}) == {"password": None, "x": ["a"]}
+    assert mask_secrets({"password": None, "x": ("a",)}) == {"password": None, "x": ["a"]}
 
 
 def test_the_worker_can_make_the_parameters(load: Callable[..., Configuration]) -> None:

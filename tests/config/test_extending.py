@@ -12,7 +12,7 @@ import yaml
 from edit_eval.config.faults import Faults
 from edit_eval.config.loading import as_written, load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.config.shipped import shipped
+from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.yaml_text import apply_overrides, parse, write_yaml
 from edit_eval.errors import ConfigurationError
 
@@ -77,7 +77,7 @@ def test_a_chain_and_a_shipped_name(write: Write) -> None:
     assert mine.judges == demo.judges
     assert mine.benchmark.filters.limit == 2
     values, origin = as_written("mine.yaml", overrides=["execution.schedule=pull"], limit=1)
-    assert origin(("benchmark", "type")) == str(shipped()["demo"])
+    assert origin(("benchmark", "type")) == str(find_shipped_files()["demo"])
     assert origin(("benchmark", "limit")) == "--limit"
     assert origin(("execution", "schedule")) == "--set"
     assert origin(("execution", "pilot")) == ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.config.families import encoder_lineages, judge_lineage, share_a_family, shared_families
+from edit_eval.config.families import encoder_lineages, find_shared_families, judge_lineage, share_a_family
 from edit_eval.config.known_weights import find_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINES
@@ -69,7 +69,7 @@ def test_who_shares_one_and_who_does_not() -> None:
     assert share_a_family(other, EDITOR) == ""
     assert share_a_family(section("nobody"), section("knows")) == "", "not known on either side is no family"
     klein = section("klein", model_name="black-forest-labs/FLUX.2-klein-4B")
-    (said,) = shared_families([own, other], [EDITOR, klein])
+    (said,) = find_shared_families([own, other], [EDITOR, klein])
     assert said.startswith("judge own and edit model editor are both Qwen2.5-VL: judges are known to favour")
 
 

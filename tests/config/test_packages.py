@@ -18,16 +18,16 @@ import pytest
 import warm_starts
 from edit_eval import evaluate
 from edit_eval.asking import load_samples
-from edit_eval.config.components import describe, known, locate, nameless, unknown_type
+from edit_eval.config.components import describe, list_components, list_entry_point_faults, locate, unknown_type
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.kinds import KINDS
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import registered
+from edit_eval.config.schema import make_name_validator
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.experiment import CONTROLS
 from edit_eval.plugins.trackers import tracking
 from edit_eval.reporting.analyses import summary_of
-from edit_eval.store.examined import examined, take_examinations
+from edit_eval.store.examined import load_examinations, take_examinations
 from faults.faulty_runs import Ears
 from installed_packages import install
 from own_components import built_in
@@ -139,7 +139,7 @@ def test_what_it_says_needs_no_chinese(site: Path, tmp_path: Path, monkeypatch: 
 
 
 def test_the_list_imports_nothing(installed: Path) -> None:
-    assert {one.name: one.summary for one in known("judge")}["my_judge"].startswith("Compares the brightness")
+    assert {one.name: one.summary for one in list_components("judge")}["my_judge"].startswith("Compares the brightness")
     assert "my_benchmark" not in sys.modules
 
 
@@ -151,7 +151,7 @@ def test_ours_come_by_the_same_door() -> None:
     for point, value in points.items():
         kind, _, name = point.partition(".")
         assert built_in()[kind][name] == value
-        assert {one.name: one.origin for one in known(kind)}[name] == "built in"
+        assert {one.name: one.origin for one in list_components(kind)}[name] == "built in"
 
 
 def written_to_its_end(diary: Path) -> list[str]:
@@ -276,7 +276,7 @@ def test_an_examiner_that_fails_is_named(place: Path, tmp_path: Path) -> None:
     )
     named_by(place, "broken-examiner", "examiner.broken = broken_examiner:Broken", broken_examiner=text)
     experiment: Any = None
-    for of in (examined, take_examinations):
+    for of in (load_examinations, take_examinations):
         with pytest.raises(ConfigurationError, match=r"broken_examiner\.Broken failed \(ZeroDivisionError"):
             of(experiment, Path(run))
 
@@ -299,7 +299,7 @@ def test_a_name_that_two_have_is_an_error_that_says_what_to_do(place: Path, owne
         load_configuration({"benchmark": name, "diffusion_model": {"type": "blank"}})
     assert locate("benchmark", "fine") == "theirs:F"
     assert locate("benchmark", "kris"), "no other name suffers"
-    problems = {one.name: one.problem for one in known("benchmark") if one.origin == "theirs 1.0"}
+    problems = {one.name: one.problem for one in list_components("benchmark") if one.origin == "theirs 1.0"}
     assert "uninstall one package" in problems[name]
 
 
@@ -321,7 +321,7 @@ def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) 
         broken_ending="import os\nif not os.fork():\n    os._exit(0)\nos.wait()\nos._exit(0)",
         broken_fine=f"class Judge:\n{METHODS}",
     )
-    found = {one.name: one for one in known("judge")}
+    found = {one.name: one for one in list_components("judge")}
     assert found["fine"].problem == found["early"].problem == "", "nothing is imported to list it"
     assert "there is no module `broken_absent`" in found["absent"].problem
     assert "SyntaxError" in found["syntax"].problem
@@ -352,11 +352,13 @@ def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) 
 )
 def test_an_entry_point_that_names_no_component(place: Path, point: str, line: str) -> None:
     named_by(place, "wrong", f"{point}\njudge.fine = mine:Fine")
-    assert [one.startswith(line) for one in nameless()] == [True]
+    assert [one.startswith(line) for one in list_entry_point_faults()] == [True]
     assert locate("judge", "fine") == "mine:Fine"
-    assert unknown_type("judge", "mine").endswith(nameless()[0]), "whoever types its name is told what `list` says"
-    with pytest.raises(ValueError, match=re.escape(nameless()[0])):
-        registered("tracker")("mine")
+    assert unknown_type("judge", "mine").endswith(list_entry_point_faults()[0]), (
+        "whoever types its name is told what `list` says"
+    )
+    with pytest.raises(ValueError, match=re.escape(list_entry_point_faults()[0])):
+        make_name_validator("tracker")("mine")
 
 
 def test_a_typed_name_is_rather_a_benchmark_than_a_folder_beside(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

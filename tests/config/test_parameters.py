@@ -94,7 +94,7 @@ def test_described_by_docstring_or_metadata(folder: Path) -> None:
     assert described["sampler"].default.endswith("Sampler(name='euler', shift=3.0)")
     assert described["canvas"].doc == "Where it paints."
     judge = {p.name: p for p in describe_parameters(name_class("judge", "own_models:Judge", folder))}
-    assert [name for name, p in judge.items() if p.required] == ["model_name"]
+    assert [name for name, p in judge.items() if p.is_required] == ["model_name"]
 
 
 def test_inherited_fields_are_described() -> None:

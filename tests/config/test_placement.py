@@ -201,7 +201,7 @@ def test_what_is_written_is_read_again(placement: Placement) -> None:
 
 def test_an_error_names_a_key_as_it_was_written(load: Callable[..., Configuration]) -> None:
     def named(key: str, *overrides: str, **keywords: Any) -> str:
-        return load(*overrides, **keywords).edit_models["Editor"].named(key)
+        return load(*overrides, **keywords).edit_models["Editor"].name_of(key)
 
     assert named("conda_env") == "diffusion_model.params.conda_env"
     assert named("device_ids") == "diffusion_model.params.device_ids"

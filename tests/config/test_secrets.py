@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import SECRET_SHOWN, is_secret, is_secret_command, without_secrets
+from edit_eval.config.schema import SECRET_SHOWN, is_secret, is_secret_command, mask_secrets
 from edit_eval.errors import ConfigurationError
 
 CANARY = "CANARY4f1b09d2CANARY"
@@ -86,7 +86,7 @@ def test_what_is_none_is_left_alone(place: str, value: object) -> None:
 
 
 def test_what_a_class_has_by_default_is_not_written_either() -> None:
-    shown: Callable[[Any], Any] = without_secrets
+    shown: Callable[[Any], Any] = mask_secrets
     assert shown({"call": {"extra_query": {"key": "x"}}, "key": "id"}) == {
         "call": {"extra_query": {"key": SECRET_SHOWN}},
         "key": "id",
@@ -112,7 +112,7 @@ IN_COMMANDS = (
 @pytest.mark.parametrize("key", ["command", "args"])
 def test_a_key_in_a_servers_command_line(words: list[str], key: str) -> None:
     assert is_secret_command(("reward_model", "params", "serve", key), words)
-    assert "hunter2" not in str(without_secrets({"serve": {key: words}}))
+    assert "hunter2" not in str(mask_secrets({"serve": {key: words}}))
 
 
 @pytest.mark.parametrize(

@@ -13,22 +13,22 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.config.schema import EvaluationSection, ExecutionSection, PromptsSection
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROTOCOL_KEYS, top_keys
-from edit_eval.config.shipped import file_of, shipped, summary
+from edit_eval.config.shipped import file_of, find_shipped_files, summary
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
 from edit_eval.plugins.diffusers.in_worker.presets import Release
 from edit_eval.plugins.diffusers.in_worker.release_table import RELEASES
-from edit_eval.plugins.init.models import look_at_model
+from edit_eval.plugins.init.models import parse_model
 from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.plugins.init.writing import configuration_text
-from edit_eval.plugins.local_judges.in_worker.judge_table import published
+from edit_eval.plugins.local_judges.in_worker.judge_table import find_published_row
 from edit_eval.plugins.preparation.prediction import durations_of
 from edit_eval.workers.model_class import make_parameters
 from own_components import built_in
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHIPPED = [*shipped().values()]
+SHIPPED = [*find_shipped_files().values()]
 PAGE = (REPOSITORY / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
@@ -49,8 +49,8 @@ def test_all_are_there() -> None:
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
 def test_init_writes_one_for_every_edit_model_that_is_known(here: Path, release: Release) -> None:
     pictures = Pictures({"type": "scenes"}, "drawn")
-    edits = look_at_model("edit_model", release.name, pictures)
-    judge = look_at_model("judge", "testing", pictures)
+    edits = parse_model("edit_model", release.name, pictures)
+    judge = parse_model("judge", "testing", pictures)
     text = configuration_text("a.yaml", pictures, [edits], [judge], "auto")
     (section,) = load_configuration(parse(text, "a.yaml")).edit_models.values()
     parameters = make_parameters(DiffusersModel, section.parameters)
@@ -72,7 +72,7 @@ def test_it_is_right_and_names_no_environment(path: Path, here: Path) -> None:
 
 
 def test_they_are_known_by_name(here: Path) -> None:
-    assert sorted(shipped()) == [path.stem for path in SHIPPED]
+    assert sorted(find_shipped_files()) == [path.stem for path in SHIPPED]
     assert Path(file_of("multi_gpu")).samefile(REPOSITORY / "configs" / "multi_gpu.yaml")
     assert load_configuration("multi_gpu").name == "multi_gpu"
     for name, line in (
@@ -89,7 +89,7 @@ def test_they_are_known_by_name(here: Path) -> None:
     (here / "demo").write_text("benchmark: {}")
     with pytest.raises(ConfigurationError, match=r"^demo: benchmark\.data_path: missing"):
         load_configuration("demo")
-    assert all(summary(path).endswith(".") and len(summary(path)) < 120 for path in shipped().values())
+    assert all(summary(path).endswith(".") and len(summary(path)) < 120 for path in find_shipped_files().values())
 
 
 def test_the_full_setting_is_the_papers(here: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_others_name_a_judge_that_people_agree_with(here: Path) -> None:
             (judge,) = load_configuration(path).judges.values()
             name = judge.parameters.get("model_name") or judge.parameters["model"]
             named[path.stem] = name, judge.parameters.get("thinking")
-            assert published(name) is not None
+            assert find_published_row(name) is not None
     assert durations_of(load_configuration("multi_gpu"), None)["judge:transformers"].published
     assert named.pop("one_small_gpu") == ("Qwen/Qwen3.5-9B", "off")
     assert named.pop("judge_qwen3_6_thinking") == ("Qwen/Qwen3.6-27B", "on")

@@ -85,7 +85,7 @@ def test_what_was_not_asked_is_shown_as_such(made: Run) -> None:
     shown = io.StringIO()
     print_sample(made.results, sample_id(0), Console(file=shown, width=100))
     assert "not asked: an earlier answer rules it out" in shown.getvalue()
-    made.draw()
+    made.write_report()
     replies = [json.loads(line) for line in (made.path / "report" / "replies.jsonl").read_text("utf-8").splitlines()]
     assert not [reply for reply in replies if (reply["sample"], reply["question"]) == (sample_id(0), "kept")]
     page = made.page.read_text("utf-8")

@@ -24,7 +24,7 @@ EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" /
 
 
 def found(folder: Path, *ids: str) -> Finished:
-    return ImageFolder.finished(ImageFolder.Parameters(str(folder)), SampleNames(ids))
+    return ImageFolder.match_edits(ImageFolder.Parameters(str(folder)), SampleNames(ids))
 
 
 def edit(folder: Path, sample_id: str) -> Image.Image:
@@ -117,7 +117,7 @@ def test_edits_that_are_called_otherwise_are_likely_ones_until_they_are_told(tmp
     assert some.words == (
         "1 of 4 edits; missing: cat (there is Cat.png), dog (there is dog-1.png), fish; not used: grid.png"
     )
-    told = ImageFolder.finished(ImageFolder.Parameters(str(tmp_path), dict(some.likely)), SampleNames(ids))
+    told = ImageFolder.match_edits(ImageFolder.Parameters(str(tmp_path), dict(some.likely)), SampleNames(ids))
     assert {of: Path(path).name for of, (path, _) in told.files.items()} == {"there": "there.png", **some.likely}
     assert (list(told.lacking), told.left) == (["fish"], ("grid.png",))
 
@@ -133,7 +133,7 @@ def test_edits_that_are_called_otherwise_are_likely_ones_until_they_are_told(tmp
 def test_what_is_told_of_files_must_be_there(tmp_path: Path, files: dict[str, str], said: str) -> None:
     put(tmp_path / "Cat.png")
     with pytest.raises(ConfigurationError, match=f"^{said}"):
-        ImageFolder.finished(ImageFolder.Parameters(str(tmp_path), files), SampleNames(["cat", "dog"]))
+        ImageFolder.match_edits(ImageFolder.Parameters(str(tmp_path), files), SampleNames(["cat", "dog"]))
 
 
 def test_a_damaged_picture(tmp_path: Path) -> None:

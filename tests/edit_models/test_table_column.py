@@ -30,7 +30,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(table: Path, column: str, *ids: str, **about: str) -> Finished:
-    return TableColumn.finished(TableColumn.Parameters(str(table), column, **about), SampleNames(ids))
+    return TableColumn.match_edits(TableColumn.Parameters(str(table), column, **about), SampleNames(ids))
 
 
 def colour(edits: Finished, sample_id: str) -> object:
@@ -112,7 +112,7 @@ def test_rows_in_any_order_of_either_table(
     benchmark = TableBenchmark(TableBenchmark.Parameters(str(ours), cache_dir=cache))
     read = list(benchmark.samples())
     asked = SampleNames([sample.id for sample in read], benchmark.source_names, str(ours))
-    there = TableColumn.finished(TableColumn.Parameters(str(theirs), "mine"), asked)
+    there = TableColumn.match_edits(TableColumn.Parameters(str(theirs), "mine"), asked)
     assert not there.lacking
     assert not there.left
     for sample in read:

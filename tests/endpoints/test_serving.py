@@ -85,7 +85,7 @@ class TestLife:
         others = living(leader)
         assert len(others) == 3, "the server, its guard, and a child that went to a session of its own"
         assert program.base_url == f"http://127.0.0.1:{port}/v1"
-        assert program.ended() == ""
+        assert program.explain_end() == ""
         assert not is_free(port)
         program.end()
         assert not living(leader)
@@ -123,7 +123,7 @@ time.sleep(1e6)
         daemons = [each for each in members(pid(program), program._mark) if os.getpgid(each) != pid(program)]
         assert daemons
         assert not is_free(program.port)
-        assert program.ended() == ""
+        assert program.explain_end() == ""
         program.end()
         assert is_free(program.port)
         assert not set(daemons) & {int(each.name) for each in Path("/proc").glob("[0-9]*") if is_living(each)}
@@ -190,9 +190,9 @@ time.sleep(1e6)
         program = server()
         program.start()
         os.kill(pid(program), signal.SIGKILL)
-        assert soon(lambda: bool(program.ended()))
+        assert soon(lambda: bool(program.explain_end()))
         words = "the server (command) was killed by SIGKILL (the kernel may have run out of memory): "
-        assert program.ended() == f"{words}its libraries are loaded; more in {tmp_path / 'server.log'}"
+        assert program.explain_end() == f"{words}its libraries are loaded; more in {tmp_path / 'server.log'}"
 
 
 class TestStart:
@@ -324,7 +324,7 @@ class TestCommandLines:
         assert "batch_invariant" in vllm.about(), "as the user's environment has it"
         for serve in (Serve("transformers", batch_invariant=True), Serve("command", [], ["x", "{port}"], None, True)):
             with pytest.raises(ValueError, match="batch_invariant"):
-                serve.on("chat")
+                serve.find_engine("chat")
 
     def test_a_command_of_one_s_own(self) -> None:
         serve = Serve("command", command=["{python}", "-m", "x", "--json={a: {port}}", "{model}", "{devices}"])

@@ -17,11 +17,11 @@ from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution import session as module
-from edit_eval.execution.session import Session, seen_before
+from edit_eval.execution.session import Session, read_estimates
 from edit_eval.plugins.preparation.planning import ImaginedMachine
 from edit_eval.records import Status
 from edit_eval.run import Run
-from edit_eval.statistics.timing import timing
+from edit_eval.statistics.timing import compute_timing
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from reporting.simulated_runs import AnsweringDriver
@@ -78,7 +78,7 @@ def test_each_start_takes_at_most_as_long_as_another_watch_says_and_holds_all_th
 
 def test_the_timeline_of_each_device_adds_up_to_the_wall_time(watched: tuple[Run, Clock]) -> None:
     results = watched[0].results
-    document = timing(results)
+    document = compute_timing(results)
     assert set(document.devices) == {"cpu:0", "cpu:1"}
     for shares in document.devices.values():
         assert sum(shares.values()) == pytest.approx(document.wall_seconds, rel=0.01)
@@ -181,7 +181,7 @@ def test_each_worker_has_a_log_of_its_own(watched: tuple[Run, Clock]) -> None:
 
 def test_a_run_that_goes_on_knows_how_long_things_take(watched: tuple[Run, Clock]) -> None:
     run, _ = watched
-    estimates = seen_before(matrix_of(run), RunDirectory.existing(run.path))
+    estimates = read_estimates(matrix_of(run), RunDirectory.open_existing(run.path))
     assert estimates.unit["edit:testing"].count == estimates.unit["judge:testing"].count == 9
     assert 0.12 <= (estimates.unit["edit:testing"].value or 0) < 1.2
     assert 0.02 <= (estimates.unit["judge:testing"].value or 0) < 1.2
@@ -198,7 +198,7 @@ def test_a_finished_run_needs_no_devices(tmp_path: Path) -> None:
     first = evaluate(source, run_dir=tmp_path / "run", report=False)
     elsewhere = configuration(tmp_path, edit={"device_ids": [6, 7]}, judge={"conda_env": str(tmp_path / "nowhere")})
     again = evaluate(elsewhere, run_dir=tmp_path / "run")
-    assert again.reached
+    assert again.has_required_coverage
     assert again.page.exists()
     assert len(again.results.wall_seconds) == len(first.results.wall_seconds) == 1
     elsewhere["benchmark"]["limit"] = 3
@@ -365,7 +365,7 @@ def test_a_worker_that_does_not_stop_costs_its_timeout_and_no_result(tmp_path: P
     params = {"device_ids": "cpu:1", "timeout": 1.5}
     source["diffusion_model"] = {"class_path": f"{tmp_path}/zz_stubborn.py:Editor", "params": params}
     made = evaluate(source, run_dir=tmp_path / "run", report=False)
-    assert made.reached
+    assert made.has_required_coverage
     died = [line for line in lines(made, "events") if line["event"] == "died"]
     unloading = [a for a in made.results.activities if a.kind == "unloading" and a.model == "Editor"]
     assert died == [], "it was stopping; how does not matter"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edit_eval.execution.spectator import Spectator, with_plugin
+from edit_eval.execution.spectator import Spectator, chain_spectators
 from faults.faulty_runs import Ears
 
 
@@ -23,13 +23,13 @@ class Loud(Spectator):
 
 def test_without_one_the_display_is_as_it_is() -> None:
     display: Any = Ears()
-    assert with_plugin(display, None) is display
+    assert chain_spectators(display, None) is display
 
 
 def test_both_are_told_until_the_plugin_fails() -> None:
     display: Any = Ears()
     plugin = Loud()
-    both = with_plugin(display, plugin)
+    both = chain_spectators(display, plugin)
     replica: Any = None
     both.step(replica, 1, 4)
     both.tick(0.0)  # what it does not override does nothing
@@ -48,7 +48,7 @@ def test_one_that_has_only_some_methods_will_do() -> None:
 
     display: Any = Ears()
     bare: Any = Bare()
-    both = with_plugin(display, bare)
+    both = chain_spectators(display, bare)
     both.note("a")
     both.has_read()
     assert heard == display.notes == ["a"]

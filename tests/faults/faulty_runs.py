@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval import evaluate
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.run import Run
 from edit_eval.store.journal import Damage, Record, read
 from small_benchmark import configuration, sample_id
@@ -96,7 +96,7 @@ def report_of(made: Run) -> dict[str, Any]:
             return {k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in PASSED}
         return [timeless(v) for v in value] if isinstance(value, list | tuple) else value
 
-    numbers = timeless(json.loads(encoded(made.summary)))
+    numbers = timeless(json.loads(encode_document(made.summary)))
     assert isinstance(numbers, dict)
     return numbers
 

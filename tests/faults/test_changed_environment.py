@@ -14,10 +14,10 @@ from edit_eval import evaluate
 from edit_eval.errors import RunDirectoryError
 from edit_eval.run import Run
 from edit_eval.store.provenance import (
-    ModelsSay,
-    changed_since_the_last_start,
+    SelfDescriptionCheck,
     changes,
-    mixed_environments,
+    collect_environment_notes,
+    describe_environment_changes,
     several_kinds,
 )
 from edit_eval.store.run_directory import RunDirectory
@@ -79,41 +79,41 @@ def resumed(tmp_path: Path, undisturbed: Run) -> RunDirectory:
 
 def test_whoever_resumes_is_told(resumed: RunDirectory, undisturbed: Run) -> None:
     now = RunDirectory(undisturbed.path).environment()
-    (note,) = changed_since_the_last_start(resumed, now)
+    (note,) = describe_environment_changes(resumed, now)
     assert "pillow 1.1.7 -> " in note
     assert "\n" not in note
     with pytest.raises(RunDirectoryError, match=r"pillow 1\.1\.7 -> .*--strict-environment"):
-        changed_since_the_last_start(resumed, now, strict=True)
-    assert not changed_since_the_last_start(RunDirectory(undisturbed.path), now, strict=True)
+        describe_environment_changes(resumed, now, strict=True)
+    assert not describe_environment_changes(RunDirectory(undisturbed.path), now, strict=True)
 
 
 def test_a_model_in_an_environment_of_its_own_is_compared_when_it_is_loaded(resumed: RunDirectory) -> None:
     (resumed.path / "environment" / "0001.json").write_text(json.dumps(OLD))
     same, other_one = OLD["models"]["judge:qwen3_vl"], {"transformers": "5.0", "commit": "abc"}
-    assert not ModelsSay(resumed, strict=True).compare("judge:qwen3_vl", same)
-    assert not ModelsSay(resumed, strict=True).compare("edit:new", other_one)
-    then = ModelsSay(resumed)
+    assert not SelfDescriptionCheck(resumed, strict=True).compare("judge:qwen3_vl", same)
+    assert not SelfDescriptionCheck(resumed, strict=True).compare("edit:new", other_one)
+    then = SelfDescriptionCheck(resumed)
     (note,) = then.compare("judge:qwen3_vl", other_one)
     assert "qwen3_vl: transformers 4.57.0 -> 5.0" in note
     assert not then.compare("judge:qwen3_vl", other_one), "said once"
     with pytest.raises(RunDirectoryError, match=r"4\.57\.0 -> 5\.0"):
-        ModelsSay(resumed, strict=True).compare("judge:qwen3_vl", other_one)
+        SelfDescriptionCheck(resumed, strict=True).compare("judge:qwen3_vl", other_one)
 
 
 def test_what_a_model_notes_about_itself_is_said_once_a_start_and_stands_in_the_report(resumed: RunDirectory) -> None:
     about = {"same_seed": "another picture", "note": "the same seed does not give the same picture"}
-    say = ModelsSay(resumed, strict=True)
+    say = SelfDescriptionCheck(resumed, strict=True)
     assert say.compare("edit:new", about, "cpu:0") == [about["note"]]
     assert not say.compare("edit:new", {**about, "note": "in other words"}, "cpu:1")
     for number in (1, 2):
         recorded = {**OLD, "models": {"edit:new": about}}
         (resumed.path / "environment" / f"000{number}.json").write_text(json.dumps(recorded))
-    assert mixed_environments(resumed) == [about["note"]]
+    assert collect_environment_notes(resumed) == [about["note"]]
 
 
 def test_replicas_of_one_start_are_compared_with_the_first(resumed: RunDirectory) -> None:
     said = {"attention": "_native_cudnn", "device": "cuda:0"}
-    say = ModelsSay(resumed)
+    say = SelfDescriptionCheck(resumed)
     assert not say.compare("edit:qwen", said, "cuda:0")
     assert not say.compare("edit:qwen", {**said, "device": "cuda:1"}, "cuda:1")
     assert not say.compare("judge:other", {"attention": "native"}, "cuda:2")
@@ -121,7 +121,7 @@ def test_replicas_of_one_start_are_compared_with_the_first(resumed: RunDirectory
         (note,) = say.compare("edit:qwen", {"attention": "native"}, "cuda:2")
         assert note.startswith("qwen on cuda:2 differs from cuda:0: attention _native_cudnn -> native; ")
     assert say.unlike == ["qwen on cuda:2 differs from cuda:0: attention _native_cudnn -> native"]
-    strict = ModelsSay(resumed, strict=True)
+    strict = SelfDescriptionCheck(resumed, strict=True)
     assert not strict.compare("edit:qwen", said, "cuda:0")
     with pytest.raises(RunDirectoryError, match=r"qwen on cuda:2 differs from cuda:0: .*; remove one of them"):
         strict.compare("edit:qwen", {"attention": "native"}, "cuda:2")
@@ -146,7 +146,7 @@ def test_gpus_of_several_kinds_under_one_model_are_named(resumed: RunDirectory) 
     (resumed.path / "environment" / "0001.json").write_text(
         json.dumps({**recorded, "unlike": ["one on cuda:1 is not"]})
     )
-    assert mixed_environments(resumed) == [f"start 1: {note}", "start 1: one on cuda:1 is not"]
+    assert collect_environment_notes(resumed) == [f"start 1: {note}", "start 1: one on cuda:1 is not"]
 
 
 def test_a_run_tells_of_replicas_that_are_not_alike(tmp_path: Path) -> None:
@@ -165,16 +165,16 @@ def test_a_run_tells_of_replicas_that_are_not_alike(tmp_path: Path) -> None:
 
 
 def test_a_first_start_has_nothing_to_compare_with(tmp_path: Path) -> None:
-    assert not changed_since_the_last_start(RunDirectory(tmp_path), OLD, strict=True)
+    assert not describe_environment_changes(RunDirectory(tmp_path), OLD, strict=True)
 
 
 def test_a_report_can_tell_which_starts_differ(resumed: RunDirectory) -> None:
-    assert not mixed_environments(resumed)
+    assert not collect_environment_notes(resumed)
     for number, torch in ((2, "2.7.0"), (3, "2.7.0"), (4, "2.13.0")):
         recorded = {**resumed.environments()[1]}
         recorded["libraries"] = {**recorded["libraries"], "torch": torch}
         (resumed.path / "environment" / f"{number:04d}.json").write_text(json.dumps(recorded))
-    notes = mixed_environments(resumed)
+    notes = collect_environment_notes(resumed)
     assert [note.partition(":")[0] for note in notes] == ["from start 2 on", "from start 4 on"]
     assert "torch 2.7.0 -> 2.13.0" in notes[1]
 

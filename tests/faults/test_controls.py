@@ -30,7 +30,7 @@ def judged_by_a_critic(devices: str = "cpu:1", controls: int = 3, **params: Any)
 def refuse_any_harm(made: Run, count: int = 9) -> None:
     """Every edit has its score, and the run is what it would be without controls."""
     assert made.summary.coverage.by_status == {"ok": count}
-    assert (made.summary.status, made.reached) == ("complete", True)
+    assert (made.summary.status, made.has_required_coverage) == ("complete", True)
     made.check_coverage()
     assert (numbers(made.summary).n, numbers(made.summary).mean) == (count, 5.0)
 

@@ -40,7 +40,7 @@ Run_ = Callable[..., Said]
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run_:
     """`edit-eval run` on a configuration with some flags, in this process and without drawing its page."""
-    monkeypatch.setattr(evaluation, "draw_apart", lambda run: None)
+    monkeypatch.setattr(evaluation, "render_report", lambda run: None)
 
     def told(what: dict[str, Any], *flags: str) -> Said:
         path = tmp_path / "config.yaml"

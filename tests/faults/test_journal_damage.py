@@ -157,7 +157,7 @@ def test_every_reader_of_a_run_says_how_many_lines_were_left_out(
     print_summary(made.summary, stdout_console(), language="en")
     assert left_out in " ".join(capsys.readouterr().out.split())
     assert any(note.endswith(f"/run: {left_out}") for note in compare([Run(folder), undisturbed]).notes)
-    made.draw()
+    made.write_report()
     for name in ("summary.json", "report.md", "index.html"):
         assert left_out in (folder / "report" / name).read_text(), name
 
@@ -215,7 +215,7 @@ def test_a_picture_of_another_size_is_noticed_counted_and_made_again(
 def test_a_description_that_is_damaged_is_known_not_to_be_whole(tmp_path: Path, undisturbed: Run) -> None:
     folder = copied(undisturbed, tmp_path)
     directory = RunDirectory(folder)
-    said = (directory.configuration(), directory.resolved(), directory.samples())
+    said = (directory.configuration(), directory.read_resolved_configuration(), directory.samples())
     assert directory.says(*said)
     assert not directory.says({**said[0], "evaluation": {}}, *said[1:])
     for name in ("config/0001.yaml", "config/0001.json", "samples/0001.jsonl"):

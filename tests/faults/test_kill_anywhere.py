@@ -159,7 +159,7 @@ def test_so_it_does_when_the_same_is_asked_about_several_columns(tmp_path: Path,
     asked = [(reply["key"], reply["ask"]) for reply in lines(clean.path, "replies")]
     assert len(asked) == len(set(asked))
     assert {edit.made_in for edit in clean.results.edits} >= {"", "a", "a@2", "b", "c"}
-    assert sum(judgement.asked for judgement in clean.results.answers) == len(asked)
+    assert sum(judgement.n_asked for judgement in clean.results.answers) == len(asked)
     kill_until_it_is_done(tmp_path, equal_columns(tmp_path), clean, kills, EQUAL, damage=True)
 
 

@@ -21,7 +21,7 @@ from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import recall_run
+from edit_eval.store.recall import load_run_journals
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears, copied, faulty, images, lines, run, settings, verdicts
 from small_benchmark import numbers, sample_id, write_benchmark
@@ -139,7 +139,7 @@ def test_verifying_a_whole_run_finds_nothing(undisturbed: Run) -> None:
 def recalled(folder: Path, **how: Any) -> tuple[Any, list[str]]:
     """A run's matrix as its journals are recalled, and what was noticed."""
     matrix = Matrix(Run(folder).experiment)
-    return matrix, recall_run(matrix, RunDirectory.existing(folder), **how)
+    return matrix, load_run_journals(matrix, RunDirectory.open_existing(folder), **how)
 
 
 def test_a_picture_that_is_damaged_again_and_again_is_given_up(tmp_path: Path, undisturbed: Run) -> None:
@@ -256,10 +256,10 @@ def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypa
     made = evaluate(settings(tmp_path, benchmark={"limit": 1}), run_dir=tmp_path / "run")
     missing = '"missing":"source_missing"'
     assert missing not in made.page.read_text()
-    Run(made.path).draw()
+    Run(made.path).write_report()
     assert missing not in made.page.read_text()
     shutil.rmtree(tmp_path / "cache of the user")
-    Run(made.path).draw()
+    Run(made.path).write_report()
     assert missing in made.page.read_text(), "nobody here knows them"
 
 

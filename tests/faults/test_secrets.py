@@ -206,6 +206,6 @@ def test_which_variables_are_secrets() -> None:
         "MONKEY_BUSINESS": "bananas banana",
         "PATH": "/usr/bin:/bin",
     }
-    shown = secrets_of(variables).hidden(" ".join(variables.values())).split()
+    shown = secrets_of(variables).hide_in_text(" ".join(variables.values())).split()
     assert shown[:6] == [f"<{name}>" for name in list(variables)[:6]]
     assert shown[6:] == " ".join(list(variables.values())[6:]).split()

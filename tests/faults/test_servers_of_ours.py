@@ -57,7 +57,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     for device in ("cpu0", "cpu1"):
         log = tmp_path / "run" / "logs" / f"judge-chat_endpoint-{device}-server.log"
         assert log.read_text().splitlines()[1] == "its libraries are loaded", "one server a replica"
-    about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
+    about = RunDirectory.open_existing(made.path).environment()["models"]["judge:chat_endpoint"]
     assert about["engine"] == "command"
     assert about["server"].startswith("http://127.0.0.1:")
     again = served(tmp_path, "pair", str(tmp_path), concurrency=2, load_timeout=60, python=f"{sys.prefix}/bin/python")

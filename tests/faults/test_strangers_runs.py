@@ -34,7 +34,7 @@ from edit_eval.errors import EditEvalError, RunDirectoryError
 from edit_eval.experiment import MOST_COLUMNS
 from edit_eval.plugins.page import charts as page_charts
 from edit_eval.plugins.page import page
-from edit_eval.plugins.page.export import export, ids_in
+from edit_eval.plugins.page.export import export, read_sample_ids
 from edit_eval.plugins.push.sending import push
 from edit_eval.plugins.reanalysis.files import reanalyse
 from edit_eval.plugins.serve.scoring import table_of
@@ -142,7 +142,7 @@ def handed(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _viewer(run: Path) -> None:
     runs = Runs([run])
-    runs.look()
+    runs.poll_changes()
     for name in runs.cards:
         seen = runs.open(name)
         _ = seen.boot, seen.state_data()
@@ -487,7 +487,7 @@ def test_a_reader_runs_nothing_opens_nothing_else_and_ends(
         assert {"status", "report", "compare"}.isdisjoint(refused), refused
 
 
-REGISTERED = components.registered()
+REGISTERED = components.list_registrations()
 
 
 def test_two_samples_of_one_id_are_refused_by_name(handed: Path) -> None:
@@ -634,7 +634,7 @@ def test_ids_of_a_file_open_nothing(text: str, words: str, handed: Path, tmp_pat
     with watched() as seen, pytest.raises(EditEvalError, match=words):
         export(
             *(made.results, made.summary, tmp_path / "x.zip"),
-            **{"language": "en", "side": 64, "samples": ids_in(tmp_path / "ids.csv")},
+            **{"language": "en", "side": 64, "samples": read_sample_ids(tmp_path / "ids.csv")},
         )
     assert not [path for path in seen.opened if path.startswith((str(tmp_path / "secret"), "/etc/passwd"))]
     assert not (tmp_path / "x.zip").exists()

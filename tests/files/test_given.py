@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import edit_eval
-from edit_eval.files.given import (
+from edit_eval.files.user_files import (
     DEEPEST,
     UnfitFile,
     number,
-    of_json,
     open_text,
+    parse_json,
     read_bytes,
     read_json,
     read_text,
@@ -92,7 +92,7 @@ def test_text_is_utf_8(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_and_where_is_said_in_one_line(content: bytes, said: str) -> None:
     with pytest.raises(UnfitFile) as refused:
-        of_json(content, Shape, "them.json")
+        parse_json(content, Shape, "them.json")
     assert str(refused.value).startswith("them.json: ")
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -120,7 +120,7 @@ OURS = {
     "plugins/preparation/probing.py": "what a program of ours prints",
     "execution/machine/environments.py": "what pip prints",
     "judges/answers.py": "a reply: a score has a line of its own, however that line ends",
-    "judges/unseen.py": "a reply",
+    "judges/unseen_pictures.py": "a reply",
     "plugins/published/imgedit.py": "a reply",
     "plugins/rehearse/stand_ins.py": "what a program prints",
     "plugins/rehearse/start.py": "a file of ours",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.files.matching import likely, match, names_of_path, near
-from edit_eval.statistics.people import named_as_here
+from edit_eval.statistics.people import match_names
 from edit_eval.statistics.votes import Rating
 
 ENDINGS = (".png", ".jpg")
@@ -137,7 +137,7 @@ def test_people_are_understood_in_any_order_and_however_their_letters_are_compos
         else rating
         for rating in ratings
     ]
-    found, left = named_as_here(pick.sample(written, len(written)), pick.sample(ours, len(ours)), ["é"])
+    found, left = match_names(pick.sample(written, len(written)), pick.sample(ours, len(ours)), ["é"])
     assert sorted((rating for rating in found if rating.sample_id in ours), key=lambda of: of.score) == expected
     assert {rating.edit_model for rating in found} <= {"é"}
     assert bool(left) == (len(expected) < len(ratings))

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.config.yaml_text import parse_ours
-from edit_eval.judges import answers, unseen
+from edit_eval.judges import answers, unseen_pictures
 from edit_eval.judges.answers import (
     FORMS,
     LONGEST_ANSWER,
     TOKENS_GIVEN,
     TOKENS_NEEDED,
+    find_uncut_score,
     is_prose,
     read_answer,
-    whole_before_the_cut,
 )
 from edit_eval.records import Reading, Status
 from judges.generated_answers import answer
@@ -138,7 +138,7 @@ CUT += ["<think>7.500\n", "<think>a</think>", "<think>a</think>7.500", "```\n7.5
 
 @pytest.mark.parametrize("text", [*CUT, "Reasons.\nScore: 7.500", "Reasons.\nScore: 5+1=6"])
 def test_what_was_cut_off_is_no_score_whatever_it_looks_like(text):
-    assert whole_before_the_cut(text) is None
+    assert find_uncut_score(text) is None
 
 
 WHOLE = ["7.500\n", "7.500\n\nThe sky", "**7.500** \r\nThe", "<think>3</think>\n7.500\nThe", "Score: 7.500\n\nThe sky"]
@@ -147,7 +147,7 @@ WHOLE += ["**Score:** 7.500\n", "评分：7.500\n光", "Overall Score: **7.500**
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_a_bare_answer_that_was_cut_off_behind_its_first_line_is_whole(text):
-    assert read_answer(whole_before_the_cut(text)) == read_answer(text) == scored(7.5)
+    assert read_answer(find_uncut_score(text)) == read_answer(text) == scored(7.5)
 
 
 ACCEPTED = [entry["answer"] for entry in CORPUS if any(isinstance(value, (int, float)) for value in entry.values())]
@@ -158,7 +158,7 @@ def test_no_beginning_of_an_answer_is_another_score_when_it_was_cut_off_there():
     for text in ACCEPTED:
         whole = score_of(read_answer(text))
         for end in range(len(text)):
-            line = whole_before_the_cut(text[:end])
+            line = find_uncut_score(text[:end])
             kept += line is not None
             if line is not None and (score_of(read_answer(line)) != whole or "\n" not in text[:end]):
                 wrong.append((text, text[:end]))
@@ -399,12 +399,12 @@ def test_no_wrong_number_in_a_million_generated_answers():
     assert read > 300_000
 
 
-OURS = ("edit_eval.records", "edit_eval.judges.unseen")
+OURS = ("edit_eval.records", "edit_eval.judges.unseen_pictures")
 
 
 def test_runs_beside_a_model():
     """Standard library only, and Python 3.10: this file is sent into foreign environments."""
-    sources = [Path(module.__file__).read_text(encoding="utf-8") for module in (answers, unseen)]
+    sources = [Path(module.__file__).read_text(encoding="utf-8") for module in (answers, unseen_pictures)]
     names = [
         name
         for source in sources

@@ -27,10 +27,10 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 def judged(worker: StartedWorker, *requests: Message) -> Message:
     engine, number = Conversation(), 7
-    engine.sent({"do": "run", "task": number, "kind": "judge", "requests": list(requests)})
+    engine.record_order({"do": "run", "task": number, "kind": "judge", "requests": list(requests)})
     worker.judge(number, *requests)
     said = worker.hear("done", "failed")
-    assert engine.heard(said)
+    assert engine.accept_message(said)
     return said
 
 

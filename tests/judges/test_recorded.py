@@ -236,6 +236,6 @@ def test_replies_about_what_is_not_asked_are_named_before_anything_is_made(
     parameters = Recorded.Parameters(str(write(tmp_path / "replies.csv")))
     if isinstance(said, ConfigurationError):
         with pytest.raises(ConfigurationError, match=re.escape(str(said))):
-            Recorded.unasked(parameters, ids, edit_models)
+            Recorded.describe_unused_replies(parameters, ids, edit_models)
     else:
-        assert Recorded.unasked(parameters, ids, edit_models).endswith(said)
+        assert Recorded.describe_unused_replies(parameters, ids, edit_models).endswith(said)

@@ -12,9 +12,9 @@ import pytest
 
 from command_lines import Command, caller
 from edit_eval import ConfigurationError, evaluate
-from edit_eval.config.schema import GONE, without_gone
+from edit_eval.config.schema import GONE, drop_removed_parameters
 from edit_eval.plugins.audit.passports import Examinee
-from edit_eval.plugins.leaderboard.standing import read_standing, standing
+from edit_eval.plugins.leaderboard.pushed_run import encode_run, read_pushed_run
 from edit_eval.run import Run
 from small_benchmark import configuration
 
@@ -68,9 +68,9 @@ def test_a_run_that_edit_models_joined_is_refused_by_every_reader(
 
 
 def test_so_is_one_that_was_pushed(whole: Path, tmp_path: Path) -> None:
-    (tmp_path / "standing.json").write_text(json.dumps({**standing(Run(whole)), "joined": {"b": 1}}), "utf-8")
+    (tmp_path / "standing.json").write_text(json.dumps({**encode_run(Run(whole)), "joined": {"b": 1}}), "utf-8")
     with pytest.raises(ConfigurationError, match="edit models joined an earlier run there"):
-        read_standing(tmp_path)
+        read_pushed_run(tmp_path)
 
 
 @pytest.mark.parametrize(("protocol", "name"), [(name, key) for name in ("rubric", "pairwise") for key in GONE[name]])
@@ -79,13 +79,13 @@ def test_a_parameter_that_asked_for_nothing_is_as_if_it_had_never_been(
 ) -> None:
     nothing = GONE[protocol][name]
     run = Run(changed(whole, tmp_path, asked_for(protocol, name, nothing)))
-    assert run.experiment.is_as(Run(whole).experiment)
+    assert run.experiment.is_same_evaluation(Run(whole).experiment)
     assert run.summary == Run(whole).summary
     judge = next(judge for judge in run.experiment.judges if judge.protocol_name == protocol)
-    assert Examinee.of(judge, "en").parameters[name] == nothing, "passports of before are found by it"
+    assert Examinee.from_judge(judge, "en").parameters[name] == nothing, "passports of before are found by it"
     assert name not in judge.question_parameters()
     with pytest.raises(ConfigurationError, match=f"protocol {protocol} was asked for `{name}: x`, which it no longer"):
-        without_gone(protocol, {name: "x"})
+        drop_removed_parameters(protocol, {name: "x"})
 
 
 def test_one_that_asked_for_something_is_named(whole: Path, tmp_path: Path, command: Command) -> None:

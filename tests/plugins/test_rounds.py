@@ -67,7 +67,7 @@ def by_column(run: Run, column: str) -> dict[tuple[str, int], float]:
 @pytest.mark.check
 def test_a_critique_gains_what_was_planted_and_not_more(made: Run) -> None:
     results = made.results
-    assert made.reached
+    assert made.has_required_coverage
     assert results.judges == ("colour",), "the critic and the rewriter are in no number"
     assert {entry.judge for entry in made.summary.results} == {"colour"}
     edits = {(edit.edit_model, edit.sample_id, edit.edit_seed): edit for edit in results.edits}
@@ -131,23 +131,23 @@ def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit
     assert rounds_of(again) == rounds_of(made)
     matrix = matrix_of(made)
     number = next(n for n, edit in enumerate(matrix.edits) if edit.edit_model == "retoucher@3" and edit.image)
-    critique = matrix.critiques.of(number)
+    critique = matrix.critiques.critique_of(number)
     assert critique is not None
     (cell,) = matrix.cells.cells_of(critique)
     (said,) = matrix.replies(cell)
     matrix.forget_replies(cell)
-    assert matrix.critiques.tell(number) == [], "nothing is known until it is asked again"
+    assert matrix.critiques.apply_critique(number) == [], "nothing is known until it is asked again"
     give_reply(matrix, cell, said)
-    matrix.critiques.tell(number)
+    matrix.critiques.apply_critique(number)
     assert matrix.edits[number].status is Status.OK, "it says the same"
     matrix.forget_replies(cell)
     give_reply(matrix, cell, type(said)(text="Too dark.\nScore: 2.000"))
-    matrix.critiques.tell(number)
+    matrix.critiques.apply_critique(number)
     assert (matrix.edits[number].status, matrix.edits[number].image) == (Status.PENDING, "")
     assert "Too dark." in matrix.edits[number].instruction
     matrix.forget_replies(cell)
     give_reply(matrix, cell, type(said)(text="it died", ended=Status.JUDGE_ERROR, final=True))
-    assert matrix.critiques.tell(number) == [number]
+    assert matrix.critiques.apply_critique(number) == [number]
     assert matrix.edits[number].status is Status.EDIT_FAILED
     assert "critic gave no critique" in matrix.edits[number].reason
 
@@ -227,7 +227,7 @@ def test_its_keys_are_described_and_its_judges_are_none_of_them() -> None:
     }
     keys = {parameter.name: parameter for parameter in described["columns", "rounds"].parameters}
     assert [*keys] == ["critic", "max", "from", "stop", "template"]
-    assert keys["critic"].required
+    assert keys["critic"].is_required
     assert (keys["stop"].type, keys["stop"].default) == ("float | None", "None")
     assert all(parameter.doc for parameter in keys.values())
     assert described["columns", "rewrite"].parameters == (), "below it stand judges, by the user's names"

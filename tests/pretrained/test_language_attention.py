@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.pretrained.loading import WITHOUT_CUDNN, without_cudnn
+from edit_eval.pretrained.loading import WITHOUT_CUDNN, disable_cudnn
 
 
 def allowed() -> tuple[bool, bool]:
@@ -31,7 +31,7 @@ def test_only_within_and_also_after_an_error() -> None:
             return numbers + 1
 
     model = Model()
-    without_cudnn(model)
+    disable_cudnn(model)
     assert list(inspect.signature(model.forward).parameters) == ["numbers", "fail"]
     before = allowed()
     assert before == (True, True)

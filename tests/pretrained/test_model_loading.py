@@ -10,7 +10,7 @@ from edit_eval.pretrained.loading import (
     device_map,
     library_versions,
     load_errors,
-    on_cpu,
+    runs_on_cpu,
 )
 
 
@@ -18,8 +18,8 @@ def test_device_map() -> None:
     assert device_map(["cpu"]) == device_map(["cpu:3"]) == {"": "cpu"}
     assert device_map(["cuda:0"]) == {"": "cuda:0"}
     assert device_map(["cuda:0", "cuda:1"]) == "balanced"
-    assert on_cpu(["cpu:1"])
-    assert not on_cpu(["cuda:0"])
+    assert runs_on_cpu(["cpu:1"])
+    assert not runs_on_cpu(["cuda:0"])
 
 
 def test_parameters_are_checked_without_torch() -> None:

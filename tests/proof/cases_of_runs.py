@@ -29,7 +29,7 @@ def means(*runs: str) -> Callable[[Path], Any]:
         return {
             run: {
                 "means": [{"text": str(mean), **asdict(mean)} for mean in opened.means()],
-                "reached": opened.reached,
+                "reached": opened.has_required_coverage,
                 **{of: rows(opened, of) for of in ("scores", "judgements", "edits", "controls")},
             }
             for run, opened in ((run, Run(Path(run))) for run in runs)

@@ -59,7 +59,7 @@ def _streams(scratch: Path) -> Iterator[tuple[Path, Path]]:
 
 def draw_here() -> None:
     """Has reports drawn in this process: one of its own takes seconds to begin, and there are dozens."""
-    from edit_eval.reporting import drawing_apart
+    from edit_eval.reporting import render_subprocess
     from edit_eval.reporting import report as files
 
     def draw(run: Path) -> tuple[int, str]:
@@ -68,7 +68,7 @@ def draw_here() -> None:
         made = Run(run)
         return files.draw(made.results, made.summary, made.path, language=made.language), ""
 
-    drawing_apart._can_be_copied, drawing_apart._in_a_copy = lambda: True, draw
+    render_subprocess._can_fork, render_subprocess._run_fork = lambda: True, draw
 
 
 def lines(run: Path, journal: str) -> list[Mapping[str, Any]]:

@@ -22,7 +22,7 @@ def judged(protocol: Protocol, of_sample: Sample, said: Mapping[str, str | Reply
     replies = {name: reply if isinstance(reply, Reply) else Reply(text=reply) for name, reply in said.items()}
     reading = {asked.name: judging.read(protocol, asked, [replies[asked.name]], retries) for asked in questions}
     scored = judging.score(protocol, of_sample, questions, [reading])
-    headline = judging.leading(protocol, questions, scored)
+    headline = judging.leading_score(protocol, questions, scored)
     status, reason = scored.missing.get(headline, (Status.OK, ""))
     about = {"scores": scored.scores, "missing": scored.missing, "readings": (reading,), "headline": headline}
     return judgement(protocol, of_sample, status, reason=reason, **about)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.protocols.contract import Missing, Question, Score, View, fault, scoring
-from edit_eval.protocols.judging import asked_again, read, rendered, score
+from edit_eval.protocols.contract import Missing, Question, Score, View, fault, scoring_of
+from edit_eval.protocols.judging import add_reminder, fill_question, read, score
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
 from protocols.judged import sample
 
@@ -134,9 +134,9 @@ class TestRead:
 
 class TestQuestions:
     def test_an_earlier_reply_is_filled_in_once_and_its_own_braces_stay(self):
-        made = rendered(BOTH, {"list": Reading(text="A {list} and {it}.")})
+        made = fill_question(BOTH, {"list": Reading(text="A {list} and {it}.")})
         assert made.user == "Seen: A {list} and {it}. Rate {it}."
-        assert rendered(LIST, {}) is LIST
+        assert fill_question(LIST, {}) is LIST
 
     @pytest.mark.parametrize(
         ("reply", "told"),
@@ -150,11 +150,11 @@ class TestQuestions:
         ],
     )
     def test_what_the_judge_thought_is_not_quoted(self, reply, told):
-        assert rendered(BOTH, {"list": Reading(text=reply)}).user == f"Seen: {told} Rate {{it}}."
+        assert fill_question(BOTH, {"list": Reading(text=reply)}).user == f"Seen: {told} Rate {{it}}."
 
     def test_the_line_for_asking_again_comes_last(self):
-        assert asked_again(BOTH).user == f"{BOTH.user}\n\nTwo numbers."
-        assert asked_again(LIST) == LIST
+        assert add_reminder(BOTH).user == f"{BOTH.user}\n\nTwo numbers."
+        assert add_reminder(LIST) == LIST
 
 
 class TestScore:
@@ -236,6 +236,6 @@ def test_a_follower_has_a_source_and_a_key_that_lacks_is_named():
 
 
 def test_scales_are_in_the_protocols_order():
-    made = scoring("two", Two())
+    made = scoring_of("two", Two())
     assert (made.protocol, made.headline, made.scale) == ("two", "a", TEN)
     assert list(made.scales) == list(Two.scores)

@@ -13,7 +13,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.metrics.in_worker.embedding_metrics import EmbeddingMetrics
 from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
 from edit_eval.protocols import judging
-from edit_eval.protocols.contract import MEASURED, fault, scoring
+from edit_eval.protocols.contract import MEASURED, fault, scoring_of
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Picture, Reply, Sample, Status
 
@@ -78,7 +78,7 @@ class TestQuestions:
 
 class TestScores:
     def test_the_scales_are_the_judges(self) -> None:
-        scheme = scoring("numbers", numbers(PIXELS))
+        scheme = scoring_of("numbers", numbers(PIXELS))
         assert (scheme.protocol, scheme.headline) == ("numbers", "l1")
         assert scheme.scale.worst == 1.0
         assert scheme.scales["psnr"].highest is None

@@ -198,7 +198,7 @@ def test_a_derived_score_off_its_scale_is_damage(made: Run, newcomer: None, tmp_
 
 
 def test_its_page_is_drawn(made: Run) -> None:
-    made.draw()
+    made.write_report()
     page = made.page.read_text("utf-8")
     for name in ("overall", "followed", "kept", "looks_real"):
         assert name in page

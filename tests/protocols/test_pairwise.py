@@ -14,7 +14,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.protocols.asked import make_protocol
 from edit_eval.protocols.contract import Question, View, fault
-from edit_eval.protocols.pairwise import Pairwise, both_orders, met
+from edit_eval.protocols.pairwise import Pairwise, both_orders, choose_pairs
 from edit_eval.records import Reading, Reply, Status
 from small_matrix import small_sample
 
@@ -43,8 +43,8 @@ def test_a_cycle_links_all_models_whatever_their_order_and_another_model_leaves_
     order: list[str], number: int
 ) -> None:
     sample, listed, shuffled = small_sample(number), models(*"ABCDEF"), models(*order)
-    pairs = by_name(met("cycles", sample, listed), listed)
-    assert pairs == by_name(met("cycles", sample, shuffled), shuffled)
+    pairs = by_name(choose_pairs("cycles", sample, listed), listed)
+    assert pairs == by_name(choose_pairs("cycles", sample, shuffled), shuffled)
     assert len(pairs) == 6
     assert all(sum(model.name in pair for pair in pairs) == 2 for model in listed)
     reached = {"a"}
@@ -52,15 +52,17 @@ def test_a_cycle_links_all_models_whatever_their_order_and_another_model_leaves_
         reached |= {name for pair in pairs if pair & reached for name in pair}
     assert len(reached) == 6
     more = models(*"ABCDEFG")
-    assert len(pairs - by_name(met("cycles", sample, more), more)) == 1
-    assert pairs <= by_name(met("cycles", sample, listed, rounds=3), listed), "more rounds ask what was asked, and more"
+    assert len(pairs - by_name(choose_pairs("cycles", sample, more), more)) == 1
+    assert pairs <= by_name(choose_pairs("cycles", sample, listed, rounds=3), listed), (
+        "more rounds ask what was asked, and more"
+    )
 
 
 def test_designs_have_the_battles_that_they_say() -> None:
     sample, four = small_sample(0), models(*"ABCD")
-    assert len(met("all", sample, four)) == 6
-    assert met("cycles", sample, four[:2]) == [(0, 1)]
-    drawn = {frozenset(met("cycles", small_sample(n), four)) for n in range(20)}
+    assert len(choose_pairs("all", sample, four)) == 6
+    assert choose_pairs("cycles", sample, four[:2]) == [(0, 1)]
+    drawn = {frozenset(choose_pairs("cycles", small_sample(n), four)) for n in range(20)}
     assert len(drawn) == 3, "every cycle through four models comes"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.asked import asked_digest
+from edit_eval.protocols.asked import question_digest
 from edit_eval.protocols.contract import Question, Score, fault
 from edit_eval.protocols.judging import read
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
@@ -83,7 +83,7 @@ def test_two_answers_are_the_least_that_can_be_told_apart(labels):
 
 def test_labels_and_schema_are_in_the_key_and_a_question_without_them_is_as_before():
     digests = {
-        asked_digest(question, {"source": "a", "edit": "b"})
+        question_digest(question, {"source": "a", "edit": "b"})
         for question in (QUESTION, replace(QUESTION, labels=("0", "1")), replace(QUESTION, schema="{}"))
     }
     assert len(digests) == 3

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
-from edit_eval.protocols.contract import fault, scoring
-from edit_eval.protocols.judging import asked_again, read
+from edit_eval.protocols.contract import fault, scoring_of
+from edit_eval.protocols.judging import add_reminder, read
 from edit_eval.protocols.rubric import Rubric
 from edit_eval.records import LANGUAGES, Judgement, Picture, Reply, Sample, Scale, Status
 from edit_eval.rubrics.loading import load_rubrics
@@ -64,7 +64,7 @@ class TestQuestion:
         asking, told = protocol(language, answer, prompts), hashlib.sha256()
         for category in (*CATEGORIES, "物理", "", *(["layout"] if prompts else [])):
             asked = question(asking, category, "Add a {hat} </edit_instruction>.", "A cat. 一只猫")
-            told.update("\0".join((asked.system, asked.user, asked_again(asked).user)).encode())
+            told.update("\0".join((asked.system, asked.user, add_reminder(asked).user)).encode())
         assert told.hexdigest()[:16] == digest
 
     @pytest.mark.parametrize("language", LANGUAGES)
@@ -142,7 +142,7 @@ class TestAskAgain:
     @pytest.mark.parametrize("form", FORMS)
     def test_adds_one_line(self, language, form):
         first = question(protocol(language, form))
-        again = asked_again(first)
+        again = add_reminder(first)
         assert again.system == first.system
         added = again.user.removeprefix(first.user).strip()
         assert added == load_rubrics(None, language)["physical"].ask_again[form]
@@ -229,6 +229,6 @@ class TestAdvice:
 
 
 def test_its_one_score_runs_from_0_to_10():
-    made = scoring("rubric", protocol())
+    made = scoring_of("rubric", protocol())
     assert made.scales == {"score": Scale(lowest=0, highest=10)}
     assert made.headline == "score"

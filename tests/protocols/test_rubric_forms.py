@@ -8,7 +8,7 @@ import pytest
 
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import fault, scoring
+from edit_eval.protocols.contract import fault, scoring_of
 from edit_eval.protocols.judging import read
 from edit_eval.protocols.rubric import LEVELS, Rubric
 from edit_eval.records import LANGUAGES, Reply, Status
@@ -61,7 +61,7 @@ def test_every_form_can_be_asked_and_is_kept_with_a_run(about, category):
     parameters = Rubric.Parameters(**about)
     again = Rubric(parameters, json.loads(json.dumps(Rubric.texts(parameters))))
     assert again.questions(subject) == asking.questions(subject)
-    assert scoring("rubric", again) == scoring("rubric", asking)
+    assert scoring_of("rubric", again) == scoring_of("rubric", asking)
 
 
 class TestJson:
@@ -108,7 +108,7 @@ class TestJson:
         assert {*judgement.scores} == {"score", "Change made", *causal}
         assert judgement.missing == {}
         assert judgement.outcome("Gravity and support") is None, "it does not apply"
-        parts = scoring("rubric", asking).parts
+        parts = scoring_of("rubric", asking).parts
         assert len(parts) == 2 + 30
         assert "score" not in parts
 

@@ -18,7 +18,7 @@ from edit_eval.records import CONTROL, ExaminedJudge, Judgement, Results, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.summary import Summary, known
+from edit_eval.statistics.summary import Summary, context_of_run
 from reporting.reported_runs import build_run, rescored, unscored
 
 _PASSPORT = {
@@ -118,7 +118,7 @@ def within(results: Results, margin: float) -> tuple[Results, Summary]:
         replace(column, name=column.edit_model)
         for column in columns_of(results, {judge: {} for judge in results.judges})
     ]
-    comparison = compare(columns, margin=margin, known=known(results))
+    comparison = compare(columns, margin=margin, known=context_of_run(results))
     assert comparison.verdict is not None
     return results, msgspec.structs.replace(summary_of(results), verdict=comparison.verdict)
 

@@ -79,7 +79,7 @@ class Elements(HTMLParser):
 
 def headline(entry: Result) -> ScoreNumbers:
     """What an entry of a summary's `results` says of the score that leads."""
-    return entry.leading
+    return entry.headline_numbers
 
 
 def report_on(results: Results, language: str = "en", *, analyses: bool = False) -> Report:

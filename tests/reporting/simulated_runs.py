@@ -19,7 +19,7 @@ from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
-from edit_eval.plugins.progress.lines import BenchmarkProgress, Display, Line, Said
+from edit_eval.plugins.progress.lines import BenchmarkProgress, Display, EventLine, Line
 from edit_eval.plugins.progress.state import ProgressState
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Judgement, Picture, Sample, Scale, Status
@@ -239,7 +239,7 @@ class Recording:
 
     def said(self, tag: str) -> list[str]:
         """The words of all lines with a tag."""
-        return [line.words for line in self.of(Said) if line.tag == tag]
+        return [line.words for line in self.of(EventLine) if line.tag == tag]
 
 
 class Watched:

@@ -126,7 +126,7 @@ SCORING = Scoring(protocol="rubric", headline="score", scales={"score": TEN})
 def resolved(answer: str = "score") -> dict[str, Any]:
     """What a run records of a judge that is asked by rubrics."""
     judge = asked_judge("judge", answer=answer)
-    return Experiment(samples=(), edit_models=(), judges=(judge,)).record(Path())
+    return Experiment(samples=(), edit_models=(), judges=(judge,)).to_record(Path())
 
 
 RESULTS = Results(

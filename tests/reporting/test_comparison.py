@@ -12,8 +12,8 @@ from rich.console import Console
 from documents import plain
 from edit_eval.records import ExaminedJudge, Scale
 from edit_eval.reporting.comparison import gate_lines, letter, print_comparison
-from edit_eval.reporting.formats import p_value, signed, signed_span
-from edit_eval.reporting.language import said
+from edit_eval.reporting.formats import format_signed, format_signed_span, p_value
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
@@ -67,7 +67,7 @@ def test_every_number_of_a_pair_stands_in_its_row(clear: Comparison) -> None:
             "90",
             "90",
             f"{pair.difference:+.2f}",
-            *signed_span(pair.ci95).split(),
+            *format_signed_span(pair.ci95).split(),
             p_value(pair.p),
             p_value(pair.p_adjusted),
             f"{pair.detectable:.2f}",
@@ -103,7 +103,7 @@ def test_the_mean_of_categories_stands_below_them(clear: Comparison) -> None:
     [line] = [line for line in lines(clear) if line.startswith("Mean of categories")]
     mean = clear.pairs[0].category_mean
     assert line.split()[3:8] == ["A", "-", "B", "90", "90"]
-    assert line.split()[8:] == [signed(mean.difference), *signed_span(mean.ci95).split()]
+    assert line.split()[8:] == [format_signed(mean.difference), *format_signed_span(mean.ci95).split()]
 
 
 @pytest.mark.parametrize("count", [40, 22])
@@ -134,7 +134,7 @@ def test_the_samples_that_differ_most_with_the_judges_words(clear: Comparison) -
     text = printed(clear)
     part = text.split("A - B: the samples that differ most")[1].split("A - C:")[0].splitlines()
     sample = clear.pairs[0].largest[0]
-    scores = [signed(sample.difference), "A", f"{sample.a:.2f}", "B", f"{sample.b:.2f}"]
+    scores = [format_signed(sample.difference), "A", f"{sample.a:.2f}", "B", f"{sample.b:.2f}"]
     category = ("Physical", "Environmental", "Social")[int(sample.sample_id[1:]) % 3]
     assert part[1].split() == [*scores, sample.sample_id, category]
     assert part[2].startswith("        A: 影子与光线一致")
@@ -158,7 +158,7 @@ def test_missing_scores_are_bounds_and_a_star() -> None:
     (pair,) = comparison.pairs
     assert row(comparison, "A - B")[-2:] == ["B", "better*"]
     assert "67/90" in row(comparison, "A - B", 1)
-    assert signed_span([pair.worst_case_difference, pair.best_case_difference]) in printed(comparison)
+    assert format_signed_span([pair.worst_case_difference, pair.best_case_difference]) in printed(comparison)
     assert "* Missing scores could reverse this" in printed(comparison)
     whole = compare([column("a", drawn(3)), column("b", drawn(2, 1.5))])
     assert "Worst to best" not in printed(whole)
@@ -356,7 +356,7 @@ def test_the_document_can_be_written_whatever_a_judge_said() -> None:
     [(0.22, "+0.22"), (-0.05, "-0.05"), (-0.001, "0.00"), (0.0, "0.00"), (None, "–"), (10, "+10.00")],
 )
 def test_signed(value: float | None, shown: str) -> None:
-    assert signed(value) == shown
+    assert format_signed(value) == shown
 
 
 @pytest.mark.parametrize(
@@ -431,4 +431,4 @@ def test_an_open_scale_has_no_bounds_for_what_is_missing() -> None:
     assert "Worst to best" in printed(comparison)
     assert "A better*" in printed(comparison)
     assert (comparison.gate.candidates[0].missing, comparison.gate.candidates[0].lower) == (1, None)
-    assert all(said(line, "zh") != line for line in gate_lines(comparison.gate))
+    assert all(translate(line, "zh") != line for line in gate_lines(comparison.gate))

@@ -25,13 +25,13 @@ from edit_eval.reporting.components import (
     print_description,
 )
 from edit_eval.reporting.language import VARIABLE
-from edit_eval.reporting.terminal_text import Spoken
+from edit_eval.reporting.terminal_text import LocalizedConsole
 from own_components import built_in
 
 
 def printed(*arguments: Any, width: int = 80) -> list[str]:
     file = io.StringIO()
-    console = Spoken(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
+    console = LocalizedConsole(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
     if arguments:
         print_description(*arguments, console=console)
     else:
@@ -168,7 +168,7 @@ def test_a_class_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_class_that_cannot_be_imported_here_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = Registered("judge", "elsewhere", "a_package_of_another_environment:Judge", "")
-    monkeypatch.setattr(components, "registered", lambda: (elsewhere,))
+    monkeypatch.setattr(components, "list_registrations", lambda: (elsewhere,))
     lines = printed("elsewhere")
     assert any("there is no module `a_package_of_another_environment`" in line for line in lines)
     assert "  Its parameters can only be shown where it can be imported." in lines

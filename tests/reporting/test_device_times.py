@@ -280,7 +280,7 @@ def test_a_slow_device_is_told_of_and_the_report_confirms_it() -> None:
 def test_by_how_much() -> None:
     [slow] = slow_devices(results_of({"a": [10.0, 10.0] * 5, "b": [12.0, 12.0] * 5}))
     assert (slow.kind, slow.model, slow.seconds, slow.others) == ("editing", "m", 12.0, 10.0)
-    assert slow.slower_by == pytest.approx(0.2)
+    assert slow.slowdown == pytest.approx(0.2)
 
 
 def test_failed_edits_have_no_time() -> None:

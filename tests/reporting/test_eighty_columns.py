@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.config.components import known
+from edit_eval.config.components import list_components
 from edit_eval.config.kinds import KINDS
 from edit_eval.execution.findings import Finding
 from edit_eval.plugins.preparation.plans import print_findings
@@ -139,7 +139,7 @@ def test_who_does_what_when_a_run_starts() -> None:
 def test_what_can_be_named_and_its_parameters() -> None:
     assert max(map(cell_len, lines(print_components))) <= 80
     for kind in KINDS:
-        for entry in known(kind):
+        for entry in list_components(kind):
             shown = lines(lambda console, name=entry.name: print_description(name, console))
             assert [line for line in shown if cell_len(line) > 80] == []
             assert entry.name in without_breaks(shown)

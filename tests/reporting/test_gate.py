@@ -14,7 +14,7 @@ from small_columns import column, drawn, failing
 
 
 def said(*columns: ScoreColumn, margin: float | None = None, language: str = "en") -> list[str]:
-    return [one_line(spoken.said(line, language)) for line in gate_lines(compare(columns, margin=margin).gate)]
+    return [one_line(spoken.translate(line, language)) for line in gate_lines(compare(columns, margin=margin).gate)]
 
 
 GOOD, BAD = drawn(2, 1.5), drawn(3)
@@ -95,7 +95,7 @@ def test_what_is_left_out_is_said() -> None:
     gate = compare([column("a", drawn(2)), column("b", [None, *scores[1:]])], allow_unscored=0.02).gate
     (line,) = gate_lines(gate)
     assert line.endswith("(1 of 90 samples are left out for want of a score, as `--allow-unscored 0.02` allows)")
-    assert "0.02" in spoken.said(gate_lines(gate)[0], "zh")
+    assert "0.02" in spoken.translate(gate_lines(gate)[0], "zh")
 
 
 def test_what_is_the_same_for_all_judges_is_said_once() -> None:

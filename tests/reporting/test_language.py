@@ -18,13 +18,13 @@ import source_texts
 from edit_eval.plugins.preparation.cards import card_lines
 from edit_eval.plugins.preparation.probing import ability_findings
 from edit_eval.plugins.progress.displays import PlainProgress
-from edit_eval.plugins.progress.lines import Judged, Said
+from edit_eval.plugins.progress.lines import EventLine, Judged
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
-from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken
+from edit_eval.reporting.language import catalogue, current_language, set_language, translate, translate_description
 from edit_eval.reporting.languages import SPOKEN, Typography
-from edit_eval.reporting.terminal_text import Name, Spoken, Styled, one_line, print_beside, print_facts
-from edit_eval.text import Text, joined
+from edit_eval.reporting.terminal_text import LocalizedConsole, Name, Styled, one_line, print_facts, print_with_head
+from edit_eval.text import Text, join_texts
 
 STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=...", "对 {}作 Holm 校正"} | {
     *("{0}；{2}约 {1:.2f} 美元", "{1} 张编辑结果中有 {0} 张{2}{3}"),
@@ -49,7 +49,7 @@ SLIPS = {
 def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(language.VARIABLE, "zh")
     yield
-    speak("")
+    set_language("")
 
 
 def judged(words: str) -> Judgement:
@@ -59,7 +59,7 @@ def judged(words: str) -> Judgement:
 
 def printed(*things: object, width: int = 80) -> str:
     file = io.StringIO()
-    Spoken(file=file, width=width, markup=False, highlight=False).print(*things)
+    LocalizedConsole(file=file, width=width, markup=False, highlight=False).print(*things)
     return file.getvalue()
 
 
@@ -103,7 +103,7 @@ def test_one_word_for_one_thing() -> None:
 
 
 def test_statuses_have_words() -> None:
-    assert not [status for status in Status if not re.search(WIDE, said(status.words))]
+    assert not [status for status in Status if not re.search(WIDE, translate(status.words))]
 
 
 # -- who is spoken to --
@@ -128,15 +128,15 @@ def test_statuses_have_words() -> None:
 def test_the_variable_is_asked_first_then_the_run_then_the_locale(
     of_run: str, environment: dict[str, str], expected: str
 ) -> None:
-    assert spoken(of_run, environment) == expected
+    assert current_language(of_run, environment) == expected
 
 
 def test_what_is_said_is_about_the_run_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(language.VARIABLE)
-    assert said(Text("pending")) == "pending"
-    speak("zh")
-    assert said(Text("pending")) == "待做"
-    assert spoken("en") == "en", "another run than the one that was named"
+    assert translate(Text("pending")) == "pending"
+    set_language("zh")
+    assert translate(Text("pending")) == "待做"
+    assert current_language("en") == "en", "another run than the one that was named"
 
 
 # -- what is put into it --
@@ -146,25 +146,25 @@ def test_what_is_said_is_about_the_run_that_was_named(monkeypatch: pytest.Monkey
     "words", ["the judge's server withheld the answer: it is not safe", "no such file", "user is unknown", "268 of 270"]
 )
 def test_a_plain_string_is_never_touched(words: str) -> None:
-    assert said(words) == words
+    assert translate(words) == words
     assert words in printed(Styled(words), words, Name(words))
 
 
 def test_a_language_without_separators_of_its_own_has_the_english_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SPOKEN, "fr", Typography("FR", tag="fr", dates="fr-FR"))
     for template in ("{}", "{:; }", "{: and }"):
-        assert said(Text(template, ["a", "b", "c"]), "fr") == Text(template, ["a", "b", "c"])
+        assert translate(Text(template, ["a", "b", "c"]), "fr") == Text(template, ["a", "b", "c"])
 
 
 def test_numbers_side_by_side_stay_apart() -> None:
     error = Text("{}: {}", "coverage", Text("{} of {} are scored", 268, 270))
-    assert re.findall(r"\d+", said(error, "zh")) in (["270", "268"], ["268", "270"])
+    assert re.findall(r"\d+", translate(error, "zh")) in (["270", "268"], ["268", "270"])
 
 
 def test_tables_groups_and_rules_are_told() -> None:
-    table = Table(said(Text("category")), "done", title=Text("skipped samples"))
+    table = Table(translate(Text("category")), "done", title=Text("skipped samples"))
     table.add_row(Name("done"), Text("failed edits"))
-    lines = printed(Group(table, Padding(Styled(Text("this would run")), 1), Rule(said(Text("failed edits")))))
+    lines = printed(Group(table, Padding(Styled(Text("this would run")), 1), Rule(translate(Text("failed edits")))))
     for words in ("类别", "失败的编辑", "可以运行"):
         assert words in lines
     assert lines.count("done") == 2, "what is no Text stays what it is"
@@ -188,26 +188,26 @@ def test_a_judges_words_are_its_own() -> None:
     words = "no such file; the disk is full"
     stream = io.StringIO()
     progress = PlainProgress(stream, lambda: "12:00:00", scores=True)
-    progress.write([Judged(judged(words), "s"), Said("note", Text("this would run"))])
+    progress.write([Judged(judged(words), "s"), EventLine("note", Text("this would run"))])
     assert stream.getvalue().splitlines() == [f"12:00:00 评分：s：7.500：{words}", "12:00:00 注意：可以运行"]
 
 
 def test_facts_have_chinese_names_and_the_values_that_they_have() -> None:
     file = io.StringIO()
-    print_facts(Spoken(file=file, width=60), [(Text("seed"), "7"), ("seed", "the disk is full")])
+    print_facts(LocalizedConsole(file=file, width=60), [(Text("seed"), "7"), ("seed", "the disk is full")])
     assert file.getvalue() == "  种子  7\n  seed  the disk is full\n"
 
 
 def test_what_a_component_says_of_itself_is_looked_up_whole() -> None:
     own = next(words for words in catalogue("zh") if words in source_texts.own_words() and " " in words)
-    assert said_own(f"{own}.") == catalogue("zh")[own] + "。"
-    assert said_own(f"{own} and more") == f"{own} and more"
+    assert translate_description(f"{own}.") == catalogue("zh")[own] + "。"
+    assert translate_description(f"{own} and more") == f"{own} and more"
 
 
 @pytest.mark.parametrize("width", [12, 30, 61, 80])
 def test_long_lines_are_broken_where_chinese_may_be(width: int) -> None:
     text = Styled("CPU 上的工作进程每次只保留一个模型：看不到 GPU，因此用一个 CPU 进程，或由 `--devices cpu:N` 指定。")
-    lines = text.in_lines(width)
+    lines = text.fold_lines(width)
     assert all(cell_len(line.plain) <= max(width, len("`--devices")) for line in lines)
     assert not any(line.plain.lstrip()[:1] in "，。：、）" for line in lines)
     assert "".join("".join(line.plain for line in lines).split()) == "".join(text.plain.split())
@@ -215,10 +215,10 @@ def test_long_lines_are_broken_where_chinese_may_be(width: int) -> None:
 
 def test_a_wrapped_body_is_whole() -> None:
     file = io.StringIO()
-    console = Spoken(file=file, width=30)
-    body = joined([Text("this would run"), Text("nothing here would stop a run")])
-    print_beside(console, Styled(Text("note: ")), Styled(one_line(body)))
-    assert "".join(file.getvalue().split()) == "注意：" + "".join(said(body).split())
+    console = LocalizedConsole(file=file, width=30)
+    body = join_texts([Text("this would run"), Text("nothing here would stop a run")])
+    print_with_head(console, Styled(Text("note: ")), Styled(one_line(body)))
+    assert "".join(file.getvalue().split()) == "注意：" + "".join(translate(body).split())
     assert isinstance(console, Console)
 
 
@@ -233,6 +233,6 @@ def test_a_line_of_a_report_is_broken_between_characters() -> None:
 
 def test_what_a_card_and_a_server_say_is_a_text() -> None:
     (line,) = card_lines({"pipeline": "P", "steps": "4", "prompt_rewriting": "off"})
-    assert said(line, "zh") == "P：4 步；提示词改写：off"
+    assert translate(line, "zh") == "P：4 步；提示词改写：off"
     (finding,) = ability_findings("judge", {"about": {"schema": "json_schema", "thinking": "no switch"}})
-    assert re.search("[a-z]+ a |has", said(finding.text, "zh")) is None
+    assert re.search("[a-z]+ a |has", translate(finding.text, "zh")) is None

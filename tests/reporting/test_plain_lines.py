@@ -57,7 +57,7 @@ def test_without_a_display_or_with_one_that_fails_there_are_lines(
     def fail(*named: Any) -> type[Spectator]:
         raise RuntimeError("no terminal")
 
-    monkeypatch.setattr(displays, "named", fail)
+    monkeypatch.setattr(displays, "import_registered", fail)
     monkeypatch.setattr(displays, "locate", lambda *named: "a:B" if installed else None)
     loaded = load_configuration(configuration(tmp_path))
     assert isinstance(displays.watch_run(loaded), PlainLines)

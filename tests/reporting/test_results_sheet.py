@@ -20,8 +20,8 @@ from edit_eval.plugins.page.page import page
 from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.documents import encoded
-from edit_eval.reporting.language import said
+from edit_eval.reporting.documents import encode_document
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.remarks import few_images, footnotes, unshown_lines
 from edit_eval.reporting.report import markdown
 from edit_eval.reporting.results_sheet import coverage_words, print_answer, print_summary
@@ -34,7 +34,7 @@ from edit_eval.statistics.means import means
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.statistics.verdict import Advice, Verdict
-from edit_eval.text import joined
+from edit_eval.text import join_texts
 from reporting.readings import drawn
 from reporting.reported_runs import HOSTILE, build_run, rescored
 from reporting.reports import Report, headline, report_on
@@ -57,9 +57,9 @@ def test_the_answer_takes_a_dozen_rows(name: str, language: str, request: pytest
     assert left == [None, None]
     lines, whole = (console.file.getvalue().splitlines() for console in (shown, wide))  # type: ignore[attr-defined]
     assert len(lines) <= 11, "and the page's path"
-    answer = [one_line(said(line, language)) for line in answer_lines(summary.verdict)]
+    answer = [one_line(translate(line, language)) for line in answer_lines(summary.verdict)]
     assert whole[: len(answer)] == answer
-    assert said(joined(coverage_words(summary), " "), language) in whole
+    assert translate(join_texts(coverage_words(summary), " "), language) in whole
     assert "edit-eval report 'runs/a b' --full" in lines[-1]
 
 
@@ -79,7 +79,7 @@ def test_what_had_no_room_is_counted(several: Report) -> None:
 def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> None:
     name = "the_name_of_a_model_that_is_long"
     summary = msgspec.json.decode(
-        encoded(complete.summary).replace(f'"{complete.results.edit_models[0]}"', f'"{name}"'), type=Summary
+        encode_document(complete.summary).replace(f'"{complete.results.edit_models[0]}"', f'"{name}"'), type=Summary
     )
     assert all(f"{title} " in printed(summary, width=200).replace("\n", " ") for title in ("Median", "Max"))
     lines = printed(summary).splitlines()
@@ -207,14 +207,14 @@ def test_numbers_may_be_missing_anywhere(complete: Report) -> None:
     numbers = ("images", "mean", "std", "median", "min", "max", "ci95", "no_ci95", "worst_case_mean", "best_case_mean")
     nothing = {"scored": 0, "total": 0, "by_status": {}}
     entry = complete.summary.results[0]
-    mean = changed(entry.leading.sample_mean, mean=None, ci95=None, no_ci95="no_scores", ruled_out_share=None)
+    mean = changed(entry.headline_numbers.sample_mean, mean=None, ci95=None, no_ci95="no_scores", ruled_out_share=None)
     block = changed(
-        entry.leading,
+        entry.headline_numbers,
         **dict.fromkeys(numbers),
         ruled_out_share=None,
         scale=Scale(),
         n=0,
-        coverage=changed(entry.leading.coverage, **nothing),
+        coverage=changed(entry.headline_numbers.coverage, **nothing),
         **dict.fromkeys(("sample_mean", "category_mean"), mean),
         **{kind: {} for kind in ("categories", "difficulties", "tags", "languages")},
     )
@@ -259,7 +259,9 @@ def test_it_is_said_in_every_medium(twenty: Results) -> None:
     shown += [notebook, (folder / "report.md").read_text("utf-8")]
     assert [words.count(WORDS) for words in shown] == [1] * 4
     assert report.html.count(f"{WORDS}<") == 1
-    assert all("14%" in line and "20 张" in line for line in (said(line, "zh") for line in footnotes(report.summary)))
+    assert all(
+        "14%" in line and "20 张" in line for line in (translate(line, "zh") for line in footnotes(report.summary))
+    )
 
 
 def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -> None:

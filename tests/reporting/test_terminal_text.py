@@ -17,7 +17,7 @@ from rich.text import Text
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.terminal_text import Name, broken, lines_of, one_line, padded, print_beside, readable
+from edit_eval.reporting.terminal_text import Name, break_name, lines_of, one_line, pad_text, print_with_head, readable
 from edit_eval.statistics.aggregates import Coverage
 
 
@@ -65,12 +65,12 @@ def test_a_cjk_character_takes_two_columns(cells: int, shown: str) -> None:
     ],
 )
 def test_names_are_broken_where_they_have_a_joint(name: str, cells: int, lines: list[str]) -> None:
-    assert broken(name, cells) == lines
+    assert break_name(name, cells) == lines
 
 
 @given(st.text(st.sampled_from("ab_-./ 物"), max_size=30), st.integers(2, 12))
 def test_a_broken_name_has_all_its_characters(name: str, cells: int) -> None:
-    lines = broken(name, cells)
+    lines = break_name(name, cells)
     assert "".join("".join(lines).split()) == "".join(name.split())
     assert all(cell_len(line) <= cells for line in lines)
 
@@ -90,7 +90,7 @@ def test_nothing_is_wider_than_asked_and_nothing_is_obeyed(text: str, cells: int
     line = one_line(text, cells)
     assert cell_len(line) <= cells
     assert line.isprintable()
-    assert cell_len(padded(text, cells)) == cells
+    assert cell_len(pad_text(text, cells)) == cells
     line.encode("utf-8")
 
 
@@ -115,9 +115,9 @@ def test_readable_documents_can_be_written() -> None:
 def test_print_beside_wraps_in_its_column_but_no_path() -> None:
     file = io.StringIO()
     console = Console(file=file, width=24)
-    print_beside(console, "name  ", Text("one two three four five six"))
-    print_beside(console, Text("path  "), Text("/a/very/long/path/to/some/image.png"))
-    print_beside(console, "text  ", Text("把天空变成橙色的日落并加上云"))
+    print_with_head(console, "name  ", Text("one two three four five six"))
+    print_with_head(console, Text("path  "), Text("/a/very/long/path/to/some/image.png"))
+    print_with_head(console, "text  ", Text("把天空变成橙色的日落并加上云"))
     assert file.getvalue().splitlines() == [
         "name  one two three four",
         "      five six",
@@ -215,4 +215,9 @@ def test_durations_in_chinese(seconds: float | None, shown: str) -> None:
 
 
 def test_an_authors_number_has_the_digits_that_tell_models_apart() -> None:
-    assert [formats.published(value) for value in (7.877, 0.0625, -0.25, None)] == ["7.88", "0.0625", "-0.2500", "–"]
+    assert [formats.format_published(value) for value in (7.877, 0.0625, -0.25, None)] == [
+        "7.88",
+        "0.0625",
+        "-0.2500",
+        "–",
+    ]

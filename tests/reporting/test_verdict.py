@@ -21,11 +21,11 @@ from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.report import write_report
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph
-from edit_eval.reporting.verdict_drawing import characters, drawing
+from edit_eval.reporting.verdict_drawing import characters, draw_verdict
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
-from edit_eval.statistics.summary import known, summarise
-from edit_eval.statistics.verdict import Known, verdict
+from edit_eval.statistics.summary import context_of_run, summarise
+from edit_eval.statistics.verdict import VerdictContext, verdict
 from reporting.readings import READINGS, Reading
 from reporting.reported_runs import build_run, rescored, unscored
 
@@ -56,7 +56,7 @@ def scored(results: Results, gains: dict[str, float], *, lower: bool = False) ->
 
 
 def said(results: Results, language: str = "en") -> str:
-    return " ".join(spoken.said(line, language) for line in answer_lines(summarise(results).verdict))
+    return " ".join(spoken.translate(line, language) for line in answer_lines(summarise(results).verdict))
 
 
 def then(results: Results) -> list[str]:
@@ -228,11 +228,11 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
 def test_only_a_judge_that_nobody_tested_is_called_so(ended: str, advised: str | None, drawn: Results) -> None:
     [judge] = drawn.judges
     columns = columns_of(drawn, {judge: {}})
-    told = verdict(columns, compare(columns), Known(examined={judge: ended}))
+    told = verdict(columns, compare(columns), VerdictContext(examined={judge: ended}))
     audits = {"audit", "audit_language", "failed_audit"}
     assert {advice.kind for advice in told.next} & audits == ({advised} if advised else set())
     examined = {judge: ExaminedJudge(line="", ended=ended)}
-    assert known(replace(drawn, examined=examined)).examined == {judge: ended}
+    assert context_of_run(replace(drawn, examined=examined)).examined == {judge: ended}
 
 
 def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:
@@ -252,7 +252,7 @@ def test_the_runs_that_are_read_come_to_what_they_should(reading: Reading, tmp_p
     assert verdict.kind == reading.kind
     assert verdict.next
     for language in ("en", "zh"):
-        assert all(spoken.said(line, language) for line in (*answer_lines(verdict), *next_lines(verdict)))
+        assert all(spoken.translate(line, language) for line in (*answer_lines(verdict), *next_lines(verdict)))
 
 
 def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results, tmp_path: Path) -> None:
@@ -303,5 +303,7 @@ def test_a_long_name_is_cut_only_where_the_drawing_has_no_room(drawn: Results) -
     opinion = msgspec.structs.replace(
         opinion, standings=tuple(msgspec.structs.replace(standing, name=long) for standing in opinion.standings)
     )
-    assert f">{long}<" in drawing(opinion, 2, "en", places=lambda name: 0)
-    assert long not in re.sub('<title>.*?</title>|aria-label=".*?"', "", drawing(opinion, 2, "en", standalone=True))
+    assert f">{long}<" in draw_verdict(opinion, 2, "en", places=lambda name: 0)
+    assert long not in re.sub(
+        '<title>.*?</title>|aria-label=".*?"', "", draw_verdict(opinion, 2, "en", standalone=True)
+    )

@@ -14,7 +14,7 @@ from edit_eval.reporting.verdict import answer_lines, doubt_lines, verdict_sheet
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import Comparison, compare, verdict_on_models
 from edit_eval.statistics.summary import summarise
-from edit_eval.statistics.verdict import Known, Verdict, of_several
+from edit_eval.statistics.verdict import Verdict, VerdictContext, merge_contexts
 from made_results import results, sample
 from small_columns import column, drawn, failing
 
@@ -29,7 +29,7 @@ def near(by: float, spread: float, seed: int) -> list[float]:
 
 
 def found(*columns: ScoreColumn, margin: float | None = None) -> Comparison:
-    return compare(columns, margin=margin, known=Known())
+    return compare(columns, margin=margin, known=VerdictContext())
 
 
 def verdict_of(*columns: ScoreColumn, margin: float | None = None) -> Verdict:
@@ -68,7 +68,7 @@ def test_judges_agree_only_on_what_both_say() -> None:
         *judged("j", {"a": SHARED, "b": near(-0.02, 0.9, 1), "c": near(-1.5, 0.5, 2)}),
         *judged("k", {"a": SHARED, "b": near(-1.5, 0.5, 3), "c": near(-0.02, 0.9, 4)}),
     )
-    assert (verdict.kind, verdict.first, verdict.agreed) == ("ahead", "a", False)
+    assert (verdict.kind, verdict.first, verdict.is_unanimous) == ("ahead", "a", False)
     assert "agree" not in said(verdict)
 
 
@@ -79,7 +79,7 @@ def test_judges_that_both_show_equality_do_not_disagree() -> None:
         margin=1,
     )
     assert {opinion.first for opinion in verdict.opinions} == {"a", "b"}
-    assert (verdict.kind, verdict.agreed) == ("equal", True)
+    assert (verdict.kind, verdict.is_unanimous) == ("equal", True)
     assert said(verdict).endswith("both judges agree.")
 
 
@@ -121,7 +121,7 @@ def test_one_model_has_its_score_beside_a_judge_that_gives_none() -> None:
     run = results(
         samples, {("a", "j"): [[Status.UNPARSEABLE]] * 12, ("a", "k"): [[float(index)] for index in range(12)]}
     )
-    verdict = verdict_on_models(run, None, Known())
+    verdict = verdict_on_models(run, None, VerdictContext())
     assert (verdict.kind, verdict.first) == ("alone", "a")
     assert said(verdict).startswith("a scores 5.50 (")
 
@@ -144,8 +144,10 @@ def test_of_several_runs_the_worst_audit_counts() -> None:
         ("passed", "failed"),
         ("not_audited", "failed"),
     ):
-        assert of_several([Known(examined={"j": first}), Known(examined={"j": second})]).examined == {"j": "failed"}
-    both = of_several([Known(examined={"j": "limited"}), Known(examined={"j": "not_audited"})])
+        assert merge_contexts(
+            [VerdictContext(examined={"j": first}), VerdictContext(examined={"j": second})]
+        ).examined == {"j": "failed"}
+    both = merge_contexts([VerdictContext(examined={"j": "limited"}), VerdictContext(examined={"j": "not_audited"})])
     assert both.examined == {"j": "not_audited"}
 
 

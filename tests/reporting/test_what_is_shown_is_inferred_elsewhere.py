@@ -44,7 +44,7 @@ MEASURED = re.compile(
 """What decides nothing until a test has looked at it."""
 UNCERTAIN = re.compile(r"\b(standard_error|error|std|sd|stdev|deviation|variance|spread|retest_sd|ci95\w*|\w+_ci95)$")
 QUANTILES = {1.28, 1.64, 1.645, 1.96, 1.959964, 2.33, 2.576, 0.025, 0.975}
-WRITING = {"span", "bracketed", "signed_span", "bounds", "ends", "rank"}
+WRITING = {"span", "bracketed", "format_signed_span", "bounds", "ends", "rank"}
 """Functions that write an interval or a rank."""
 TOLD = re.compile(r"ci95|rank|bound|worst_case|best_case|^ends$|^known$|interval|^its_?\w*$")
 TITLES = {"Rank", "95% interval"}
@@ -259,7 +259,7 @@ def test_no_template_claims_what_it_has_not_done(path: Path) -> None:
         "words = f'{value - 2 * row.standard_error:.2f}'",
         "formats.bracketed((mean - reach, mean + reach), 2)",
         "formats.span([low, high])",
-        "signed_span(interval_of(values))",
+        "format_signed_span(interval_of(values))",
         "Column(Text('Rank'), lambda row: 1 + sum(other.worth > row.worth for other in rows))",
         "def place(row):\n    return str(sorted(rows).index(row) + 1)\nColumn(Text('Rank'), place)",
         "for rank, row in enumerate(sorted(rows), 1): pass",
@@ -287,7 +287,7 @@ def test_one_that_would_is_refused(planted: str) -> None:
         "span = '' if failed.ci95 is None else bounds(failed.ci95)",
         "row = {'ci95': one.ci95, 'rank': one['rank']}",
         "Line(Correction.of(found['family']).words())",
-        "Column(Text('95% interval'), lambda row: signed_span(row.found.ci95, row.digits))",
+        "Column(Text('95% interval'), lambda row: format_signed_span(row.found.ci95, row.digits))",
         "Column(Text('Rank'), lambda row: formats.rank(row.column.rank))",
         "formats.bracketed(formats.turned(pair.ci95, sign), digits)",
         "shown = '' if found['ci95'] is None else signed(found['difference'])",

@@ -12,7 +12,7 @@ from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.plugins.published.gedit import TEXTS
 from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.loading import FIELDS, check_prompts, fill, load_rubrics, packaged
+from edit_eval.rubrics.loading import FIELDS, check_prompts, fill, load_packaged, load_rubrics
 
 TEXT = {"system_prompt": "Judge.", "user_prompt_template": "{edit_instruction}"}
 
@@ -46,7 +46,7 @@ class TestOtherWording:
             check_prompts(question, texts[question], ["edit_instruction"])
 
     def test_the_checklist_asks_in_both_ways_for_its_two_words(self, language):
-        texts = packaged("checklist.v1", language)
+        texts = load_packaged("checklist.v1", language)
         assert list(texts) == ["one_by_one", "together"]
         for way in texts.values():
             assert all(f"<{name}>\n{{{name}}}\n</{name}>" in way["user_prompt_template"] for name in CHECKLIST_FIELDS)
@@ -57,7 +57,7 @@ class TestOtherWording:
 
     @pytest.fixture(params=["viescore", "checklist"])
     def texts(self, request, language):
-        return TEXTS[language] if request.param == "viescore" else packaged("checklist.v1", language)
+        return TEXTS[language] if request.param == "viescore" else load_packaged("checklist.v1", language)
 
     def test_is_written_in_its_language(self, language, texts):
         for text in filter(is_prose, leaves(texts)):
@@ -200,11 +200,11 @@ FIRST = {
 
 @pytest.mark.parametrize("name", FIRST)
 def test_the_first_wording_is_to_the_letter_what_it_was(name: str) -> None:
-    first = loading.packaged(name, "en", name.rpartition(".")[2])
+    first = loading.load_packaged(name, "en", name.rpartition(".")[2])
     assert first.get("version", name) == name
     plain = {key: value for key, value in first.items() if key != "version"}
     text = json.dumps(plain, sort_keys=True, ensure_ascii=False)
     assert hashlib.sha256(text.encode()).hexdigest() == FIRST[name]
-    assert loading.packaged(name, "en", f"{name.rpartition('.')[2]}.1") == loading.packaged(name, "en")
+    assert loading.load_packaged(name, "en", f"{name.rpartition('.')[2]}.1") == loading.load_packaged(name, "en")
     with pytest.raises(ConfigurationError, match=r"has no wording `v7` in `en`; there are v\d, v\d\.1"):
-        loading.packaged(name, "en", "v7")
+        loading.load_packaged(name, "en", "v7")

@@ -17,7 +17,7 @@ from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Event, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
-from edit_eval.execution.engine.workload import fill_work, is_left, settled
+from edit_eval.execution.engine.workload import fill_work, is_left, work_number
 from edit_eval.records import Refinement, Reply, Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
@@ -183,7 +183,7 @@ class Run:
         self.situation = situation
         models = [(f"edit:{name}", places) for name, places in situation.edit_models.items()]
         models += [(f"judge:{name}", places) for name, places in situation.judges.items()]
-        self.models = [Model.of(key, places, key not in situation.clients) for key, places in models]
+        self.models = [Model.from_key(key, places, key not in situation.clients) for key, places in models]
         self.matrix = small_matrix(
             small_samples(situation.samples),
             models=tuple(columns(situation)),
@@ -305,7 +305,7 @@ class Run:
         if task.model.startswith("edit:"):
             number = task.units[0]
             self.matrix.set_edit(number, replace(self.matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
-            for ended in self.matrix.origins.fail_behind(number):
+            for ended in self.matrix.origins.fail_dependents(number):
                 self._settle_behind(ended)
             return self._settle(number)
         for cell in task.units:
@@ -316,7 +316,7 @@ class Run:
         self.results["edit", number] += 1
         self.pilot.edit(self.matrix.edits[number])
         self.work.settle(number)
-        for shown in self.matrix.shown_with(number):  # also what stands beside it, which will not come either
+        for shown in self.matrix.subjects_showing(number):  # also what stands beside it, which will not come either
             self._settle_ended(self.matrix.cells.cells_of_subject(shown))
 
     def _settle_behind(self, number: int) -> None:
@@ -326,7 +326,7 @@ class Run:
     def _settle_ended(self, cells: Iterable[int]) -> None:
         for cell in cells:
             if not is_left(self.matrix, cell):
-                self.work.settle(settled(cell))
+                self.work.settle(work_number(cell))
 
     def _answer(self, task: Task, cell: int, reply: Reply) -> None:
         if give_reply(self.matrix, cell, reply).status is Status.PENDING:
@@ -334,9 +334,9 @@ class Run:
             return
         self.results["judge", cell] += 1
         for told in self.matrix.critiques.edits_told(self.matrix.cells.judgement_of(cell)):
-            for ended in self.matrix.critiques.tell(told):
+            for ended in self.matrix.critiques.apply_critique(told):
                 self._settle_behind(ended)
-        self._settle_ended((cell, *self.matrix.cells.after(cell)))
+        self._settle_ended((cell, *self.matrix.cells.dependents_of(cell)))
         judgement = self.matrix.judgement(self.matrix.cells.judgement_of(cell))
         if judgement.status is not Status.PENDING:
             self.pilot.judgement(judgement)
@@ -373,7 +373,7 @@ class Run:
             return
         if replica.state is not ReplicaState.LOADED or replica.leaving or len(replica.hands) >= replica.capacity:
             return
-        (waiting,) = self.policy.dealt(replica.key)
+        (waiting,) = self.policy.list_tasks(replica.key)
         held = replica.hands and ((waiting[:1] and waiting[0].alone) or any(t.alone for t in replica.hands.values()))
         asking = [task for task in waiting if task.asks_elsewhere]
         held = held or any(replica.index in task.failed_on and self._others_of(replica, task) for task in asking)
@@ -383,13 +383,15 @@ class Run:
 
     def _others_left(self, replica: Replica, task: Task) -> bool:
         """Whether it failed there, and another one is left that has not tried it."""
-        others = [other for other in self.policy.of(replica.key) if other.index not in task.failed_on]
+        others = [other for other in self.policy.replicas_of(replica.key) if other.index not in task.failed_on]
         return replica.index in task.failed_on and any(other.state is not ReplicaState.RETIRED for other in others)
 
     def _others_of(self, replica: Replica, task: Task) -> list[Replica]:
         """The other replicas of its model that can take what it is not to try again, or have yet to end."""
         others = [
-            other for other in self.policy.of(replica.key) if other.index not in task.failed_on and not other.leaving
+            other
+            for other in self.policy.replicas_of(replica.key)
+            if other.index not in task.failed_on and not other.leaving
         ]
         return [other for other in others if other.wanted or other.state is ReplicaState.STOPPING]
 
@@ -432,7 +434,7 @@ def finished_well(run: Run) -> None:
             continue
         status, bad = run.matrix.reading(cell).status, ("judge", cell) in situation.ends
         nothing_to_ask = any(
-            run.matrix.reading(n).status is not Status.OK for n in run.matrix.cells.before(cell).values()
+            run.matrix.reading(n).status is not Status.OK for n in run.matrix.cells.prerequisites_of(cell).values()
         )
         assert run.results["judge", cell] == (not nothing_to_ask)
         if not situation.bad_device:  # it may be all that there is

@@ -246,15 +246,15 @@ def test_draining_stops_what_is_idle_and_waits_for_what_is_not() -> None:
     commands = policy.begin()
     assert [c.verb for c in commands] == ["prepare", "prepare"]
     first, second = (c.replica for c in commands)
-    assert [c.verb for c in policy.prepared(first)] == ["load"]
-    (given, *_) = policy.loaded(first, 1.0, 1)
+    assert [c.verb for c in policy.report_prepared(first)] == ["load"]
+    (given, *_) = policy.report_loaded(first, 1.0, 1)
     assert given.verb == "run"
     stopped = policy.drain()
     assert [(c.verb, c.replica) for c in stopped] == [("stop", second)]
     assert given.task is not None
-    last = policy.done(first, given.task, 1.0)
+    last = policy.report_done(first, given.task, 1.0)
     while first.hands:
-        last = policy.done(first, next(iter(first.hands.values())), 1.0)
+        last = policy.report_done(first, next(iter(first.hands.values())), 1.0)
     assert [(c.verb, c.replica) for c in last] == [("stop", first)]
     assert first.state is ReplicaState.STOPPING
 
@@ -265,9 +265,9 @@ def test_at_most_so_many_replicas_load_at_once() -> None:
     for number in range(9):
         work.add("edit:editor", [number])
     replicas = [c.replica for c in policy.begin()]
-    first = [c for replica in replicas for c in policy.prepared(replica)]
+    first = [c for replica in replicas for c in policy.report_prepared(replica)]
     assert [c.verb for c in first] == ["load"]
-    following = policy.loaded(first[0].replica, 1.0, 1)
+    following = policy.report_loaded(first[0].replica, 1.0, 1)
     assert [c.verb for c in following].count("load") == 1
 
 
@@ -279,14 +279,14 @@ def test_who_waits_for_a_load_gets_it_in_the_order_of_models_and_devices_not_of_
         work.add("edit:editor", (sample,))
         work.add("judge:judge", (sample,), after=(sample,))
     policy.begin()
-    editors, judges = policy.of("edit:editor"), policy.of("judge:judge")
+    editors, judges = policy.replicas_of("edit:editor"), policy.replicas_of("judge:judge")
     order = []
-    commands = [*policy.prepared(judges[1]), *policy.prepared(judges[0])]
-    commands += [*policy.prepared(editors[1]), *policy.prepared(editors[0])]
+    commands = [*policy.report_prepared(judges[1]), *policy.report_prepared(judges[0])]
+    commands += [*policy.report_prepared(editors[1]), *policy.report_prepared(editors[0])]
     while loading := [command.replica for command in commands if command.verb == "load"]:
         order += loading
         (replica,) = loading
-        commands = policy.loaded(replica, 3.0, 1)
+        commands = policy.report_loaded(replica, 3.0, 1)
     assert order == [judges[1], editors[0], editors[1], judges[0]]
 
 
@@ -295,9 +295,9 @@ def two_that_edit(policy: Policy, edits: int, work: Work) -> tuple[Replica, Repl
     for number in range(edits):
         work.add("edit:editor", [number])
     first, second = (c.replica for c in policy.begin() if c.replica.model.kind == "edit")
-    policy.prepared(first)
-    policy.prepared(second)
-    policy.loaded(first, 60.0, 1)
+    policy.report_prepared(first)
+    policy.report_prepared(second)
+    policy.report_loaded(first, 60.0, 1)
     return first, second
 
 
@@ -305,7 +305,7 @@ def fail(policy: Policy, work: Work, replica: Replica) -> list[Command]:
     """What follows when the replica fails at what it computes."""
     task = next(iter(replica.hands.values()))
     work.add(task.model, task.units, alone=True, failed_on=frozenset({replica.index}))
-    return policy.failed(replica, task)
+    return policy.report_failed(replica, task)
 
 
 def test_a_replica_tries_again_what_it_failed_at_when_the_other_one_could_not_be_loaded() -> None:
@@ -314,13 +314,13 @@ def test_a_replica_tries_again_what_it_failed_at_when_the_other_one_could_not_be
     policy = Policy([models(2)[0], elsewhere], work, Estimates())
     work.add(elsewhere.key, [0])
     first, second = two_that_edit(policy, 2, work)
-    (judge,) = policy.of(elsewhere.key)
-    policy.prepared(judge)
-    policy.loaded(judge, 60.0, 1)
-    policy.done(first, next(iter(first.hands.values())), 1.0)
+    (judge,) = policy.replicas_of(elsewhere.key)
+    policy.report_prepared(judge)
+    policy.report_loaded(judge, 60.0, 1)
+    policy.report_done(first, next(iter(first.hands.values())), 1.0)
     assert fail(policy, work, first) == [], "the other one is coming"
     assert judge.hands, "somebody is busy, so nobody looks everywhere"
-    (again,) = policy.ended(second)
+    (again,) = policy.report_ended(second)
     assert (again.verb, again.replica, again.task and again.task.units) == ("run", first, (1,))
 
 
@@ -333,10 +333,10 @@ def test_a_replica_tries_again_what_it_failed_at_when_the_other_one_leaves_for_t
     first, second = two_that_edit(policy, 2, work)
     for edit in range(2):
         work.add("judge:judge", [edit], after=[edit])
-    policy.loaded(second, 60.0, 1)
+    policy.report_loaded(second, 60.0, 1)
     assert "run" not in {c.verb for c in fail(policy, work, first)}
     (edited,) = second.hands.values()
-    commands = [(c.verb, c.replica) for c in policy.done(second, edited, 10.0)]
+    commands = [(c.verb, c.replica) for c in policy.report_done(second, edited, 10.0)]
     assert ("stop", second) in commands
     assert ("run", first) in commands
 
@@ -348,15 +348,15 @@ def test_the_next_round_begins_at_once_for_all_when_one_dies_before_it_has_begun
         work.add("edit:editor", [number])
     first, *others = replicas = [c.replica for c in policy.begin()]
     for replica in replicas:
-        policy.prepared(replica)
-        policy.loaded(replica, 60.0, 1)
+        policy.report_prepared(replica)
+        policy.report_loaded(replica, 60.0, 1)
     for replica in others:
         (task,) = replica.hands.values()
-        assert "run" not in {c.verb for c in policy.done(replica, task, 1.0)}, "the first is waited for"
+        assert "run" not in {c.verb for c in policy.report_done(replica, task, 1.0)}, "the first is waited for"
     (task,) = first.hands.values()
     first.hands.clear()
-    policy.give_back(task)
-    assert {c.replica for c in policy.ended(first) if c.verb == "run"} == set(others)
+    policy.return_task(task)
+    assert {c.replica for c in policy.report_ended(first) if c.verb == "run"} == set(others)
 
 
 def test_a_client_judges_on_the_device_of_the_model_that_edits() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.records import Sample
-from edit_eval.scheduling.batches import companies, cut_batches, first_samples, pilots
+from edit_eval.scheduling.batches import batch_categories, cut_batches, first_samples, pilots
 from edit_eval.scheduling.estimates import Estimates, Mean, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RankedTasks, RoundRobinQueue
@@ -26,7 +26,7 @@ def tasks(count: int, alone: bool = False) -> list[Task]:
 def test_every_task_is_taken_exactly_once(schedule: str) -> None:
     queue, (first, second) = QUEUES[schedule](replicas()[:2]), replicas()
     for task in tasks(7):
-        queue.put(task)
+        queue.add(task)
     assert len(queue) == 7
     taken = []
     while len(queue):
@@ -42,8 +42,8 @@ def test_every_task_is_taken_exactly_once(schedule: str) -> None:
 def test_suspects_come_last_and_alone(schedule: str) -> None:
     queue, (first, _) = QUEUES[schedule](replicas()[:1]), replicas()
     suspect, healthy = Task(0, MODEL.key, (0,), alone=True), Task(1, MODEL.key, (1,))
-    queue.put(suspect)
-    queue.put(healthy)
+    queue.add(suspect)
+    queue.add(healthy)
     assert queue.take(first) is healthy
     first.hands[1] = healthy
     assert queue.take(first) is None
@@ -58,7 +58,7 @@ def test_the_pilot_comes_first_and_its_suspects_right_after_it(schedule: str) ->
     bulk, suspect = Task(0, MODEL.key, (0,)), Task(1, MODEL.key, (1,), alone=True)
     pilot, its_suspect = Task(2, MODEL.key, (2,), PILOT), Task(3, MODEL.key, (3,), PILOT, alone=True)
     for task in (bulk, suspect, pilot, its_suspect):
-        queue.put(task)
+        queue.add(task)
     for expected in (pilot, its_suspect, bulk, suspect):
         taken = queue.take(first)
         assert taken is expected
@@ -68,8 +68,8 @@ def test_the_pilot_comes_first_and_its_suspects_right_after_it(schedule: str) ->
 def test_a_suspect_of_the_pilot_waits_for_empty_hands_and_nothing_overtakes_it() -> None:
     queue, (first, second) = PullQueue(replicas()), replicas()
     suspect, bulk = Task(0, MODEL.key, (0,), PILOT, alone=True), Task(1, MODEL.key, (1,))
-    queue.put(suspect)
-    queue.put(bulk)
+    queue.add(suspect)
+    queue.add(bulk)
     first.hands[9] = Task(9, MODEL.key, (9,))
     assert queue.take(first) is None
     assert queue.take(second) is suspect
@@ -79,11 +79,11 @@ def test_a_suspect_of_the_pilot_waits_for_empty_hands_and_nothing_overtakes_it()
 def test_what_is_dealt_is_open_to_its_owner_alone(schedule: str) -> None:
     queue = QUEUES[schedule](replicas())
     for task in tasks(3):
-        queue.put(task)
-    assert all(queue.belongs_to(index) and queue.awaits(index) for index in (0, 1))
+        queue.add(task)
+    assert all(queue.has_exclusive_task(index) and queue.awaits(index) for index in (0, 1))
     second = replicas()[1]
     assert queue.take(second) is not None
-    assert not queue.belongs_to(1)
+    assert not queue.has_exclusive_task(1)
     assert not queue.awaits(1), "the third is for the first of the next round"
     queue.retire(0)
     assert queue.awaits(1)
@@ -93,10 +93,10 @@ def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:
     queue, (first, second) = PullQueue(replicas()), replicas()
     one, two, three = tasks(3)
     for task in (one, two, three):
-        queue.put(task)
+        queue.add(task)
     assert queue.take(first) is one
     assert queue.take(second) is two
-    queue.put(one)
+    queue.add(one)
     assert queue.take(second) is one
     assert queue.take(first) is three
 
@@ -105,7 +105,7 @@ def test_round_robin_deals_i_mod_n_and_a_retired_replica_leaves_its_tasks_to_oth
     queue, (_, second) = RoundRobinQueue(replicas()), replicas()
     made = tasks(5)
     for task in made:
-        queue.put(task)
+        queue.add(task)
     assert [queue.take(second), queue.take(second), queue.take(second)] == [made[1], made[3], None]
     queue.retire(0)
     assert [queue.take(second) for _ in range(4)] == [made[0], made[2], made[4], None]
@@ -115,7 +115,7 @@ def test_batch_sync_hands_out_the_next_n_when_the_last_n_are_finished() -> None:
     queue, (first, second) = BatchSyncQueue(replicas()), replicas()
     made = tasks(3)
     for task in made:
-        queue.put(task)
+        queue.add(task)
     assert queue.take(first) is made[0]
     assert queue.take(first) is None
     assert queue.take(second) is made[1]
@@ -130,14 +130,14 @@ def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
     first.wanted = second.wanted = True
     made = tasks(9)
     for task in made:
-        queue.put(task)
-    queue.go(1)
+        queue.add(task)
+    queue.mark_away(1)
     for task in (made[0], made[2], made[4]):
         assert queue.take(first) is task
         assert queue.ends_batch(task)
         queue.finish(task)
     assert queue.awaits(1), "what is its own waits for it"
-    queue.come(1)
+    queue.mark_back(1)
     assert queue.batch() == (2, 5)
     for batch in ([made[6], made[1]], [made[7], made[3]], [made[8], made[5]]):
         assert [queue.take(first), queue.take(second)] == batch, "it is waited for again, and no batch is of one"
@@ -159,8 +159,8 @@ def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
     queue = QUEUES[schedule](there)
     made = tasks(count)
     for task in made:
-        queue.put(task)
-    queue.go(0)
+        queue.add(task)
+    queue.mark_away(0)
     taken = []
     for _ in range(meanwhile):
         together = [task for replica in there[1:] if (task := queue.take(replica)) is not None]
@@ -169,11 +169,11 @@ def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
         taken += together
     for replica in there:
         replica.wanted = replica.index == 0 or replica.index not in left
-    before = [len(share) for share in queue.dealt()]
-    queue.come(0)
+    before = [len(share) for share in queue.list_tasks()]
+    queue.mark_back(0)
     if again:  # only what it missed is dealt again, and once
-        queue.come(0)
-    shares = queue.dealt()
+        queue.mark_back(0)
+    shares = queue.list_tasks()
     after = [len(share) for share in shares]
     assert sorted(task.number for share in shares for task in share) == [
         task.number for task in made if task not in taken
@@ -191,13 +191,13 @@ def test_the_number_of_batches_never_changes(count: int, steps: list[tuple[int, 
     """`batch 20/45` in the progress: whoever is away for the pilot meanwhile, and however long."""
     queue, both = BatchSyncQueue(replicas()), replicas()
     for task in tasks(count):
-        queue.put(task)
+        queue.add(task)
     seen: list[tuple[int, int]] = []
     for index, away in [*steps, *([(0, False), (1, False)] * count)]:
         if away:
-            queue.go(index)
+            queue.mark_away(index)
         else:
-            queue.come(index)
+            queue.mark_back(index)
             if (task := queue.take(both[index])) is not None:
                 seen += filter(None, [queue.batch()])
                 queue.finish(task)
@@ -211,40 +211,40 @@ def test_a_suspect_is_left_to_another_replica_while_one_is_there_or_coming(sched
     first, second = there = replicas()
     queue = QUEUES[schedule](there)
     suspect = Task(5, MODEL.key, (0,), alone=True, failed_on=frozenset({0}))
-    queue.put(suspect)
+    queue.add(suspect)
     first.wanted = second.wanted = True
     assert queue.take(first) is None
     assert queue.awaits(0), "the other one may yet go"
     assert queue.take(second) is suspect
-    queue.put(suspect)
+    queue.add(suspect)
     second.leaving = "early"
     assert queue.take(first) is suspect
-    queue.put(suspect)
+    queue.add(suspect)
     second.leaving, second.wanted = "", False
     assert queue.take(first) is suspect
 
 
 def test_what_is_open_to_a_replica_is_every_task_but_those_that_ask_for_another() -> None:
     queue = PullQueue(replicas())
-    queue.put(Task(0, MODEL.key, (0,)))
-    queue.put(Task(1, MODEL.key, (1,), failed_on=frozenset({0})))
-    assert (queue.open_to(0), queue.open_to(1)) == (1, 2)
+    queue.add(Task(0, MODEL.key, (0,)))
+    queue.add(Task(1, MODEL.key, (1,), failed_on=frozenset({0})))
+    assert (queue.count_open_tasks(0), queue.count_open_tasks(1)) == (1, 2)
 
 
 def test_batch_sync_gives_suspects_to_the_replicas_after_the_one_where_the_first_of_them_failed() -> None:
     queue, (first, second) = BatchSyncQueue(replicas()), replicas()
     suspects = [Task(5 + i, MODEL.key, (i,), alone=True, failed_on=frozenset({i})) for i in range(2)]
     for suspect in suspects:
-        queue.put(suspect)
+        queue.add(suspect)
     assert queue.take(second) is suspects[0]
     assert queue.take(first) is suspects[1]
     for suspect in suspects:
         queue.finish(suspect)
-    queue.put(suspects[0])
-    assert not queue.belongs_to(0)
-    queue.go(1)
+    queue.add(suspects[0])
+    assert not queue.has_exclusive_task(0)
+    queue.mark_away(1)
     assert queue.awaits(1), "its place loads it again"
-    assert queue.belongs_to(0)
+    assert queue.has_exclusive_task(0)
     assert queue.take(first) is suspects[0]
 
 
@@ -253,13 +253,13 @@ def test_batch_sync_takes_back_what_was_dealt_to_one_that_goes() -> None:
     queue, (first, second) = BatchSyncQueue(there := replicas()), there
     made = tasks(4)
     for task in made:
-        queue.put(task)
+        queue.add(task)
     assert queue.take(first) is made[0]
-    queue.go(1)
+    queue.mark_away(1)
     queue.finish(made[0])
     assert queue.take(first) is made[2], "the batch was over without it"
     queue.finish(made[2])
-    queue.come(1)
+    queue.mark_back(1)
     for task in (made[1], made[3]):
         assert [queue.take(first), queue.take(second)] == [None, task], "the first has left, and is given nothing"
         queue.finish(task)
@@ -270,9 +270,9 @@ def test_batch_sync_keeps_what_is_dealt_and_gives_to_all_what_a_retired_one_leav
     queue, (first, second) = BatchSyncQueue(replicas()), replicas()
     made = tasks(6)
     for task in made[4:] + made[:4]:
-        queue.put(task)
-    assert queue.dealt([Task(7, MODEL.key, (7,), phase=1)])[1][-1].number == 7
-    assert [[task.number for task in share] for share in queue.dealt()] == [[0, 2, 4], [1, 3, 5]]
+        queue.add(task)
+    assert queue.list_tasks([Task(7, MODEL.key, (7,), phase=1)])[1][-1].number == 7
+    assert [[task.number for task in share] for share in queue.list_tasks()] == [[0, 2, 4], [1, 3, 5]]
     assert [queue.take(second), queue.take(first)] == [made[1], made[0]]
     queue.finish(made[0])
     queue.finish(made[1])
@@ -284,10 +284,10 @@ def test_batch_sync_keeps_what_is_dealt_and_gives_to_all_what_a_retired_one_leav
 
 def test_batch_sync_waits_in_the_next_phase_for_one_that_went_when_nothing_was_left() -> None:
     queue, (first, second) = BatchSyncQueue(replicas()), replicas()
-    queue.go(1)
+    queue.mark_away(1)
     made = tasks(2)
     for task in made:
-        queue.put(task)
+        queue.add(task)
     assert [queue.take(first), queue.take(second)] == made
 
 
@@ -297,13 +297,13 @@ def test_the_lowest_rank_comes_first_in_whatever_order_tasks_come(steps: list[tu
     for number, step in enumerate(steps):
         if step is not None:
             task = Task(number, MODEL.key, (number,), step[0], alone=step[1])
-            ranked.put(task)
+            ranked.add(task)
             there.append(task)
         elif there:
             there.sort(key=lambda task: task.rank)
             assert ranked.pop() is there.pop(0)
         assert len(ranked) == len(there)
-        assert ranked.in_order() == sorted(there, key=lambda task: task.rank)
+        assert ranked.list_by_rank() == sorted(there, key=lambda task: task.rank)
         assert ranked.first is (min(there, key=lambda task: task.rank) if there else None)
 
 
@@ -322,7 +322,7 @@ def test_a_sample_that_is_judged_alone_is_in_nobodys_batch() -> None:
     samples = [
         Sample(id=str(n), index=n, category="a", pictures={}, instruction="", alone=n in (2, 3)) for n in range(6)
     ]
-    assert cut_batches(companies(samples), 16) == [0, 1, 2, 3, 1, 1]
+    assert cut_batches(batch_categories(samples), 16) == [0, 1, 2, 3, 1, 1]
 
 
 @given(CATEGORIES, st.integers(1, 5))
@@ -405,10 +405,10 @@ def test_a_task_is_ready_when_the_last_edit_it_waits_for_is_settled() -> None:
     assert judging not in ready
     work.settle(1)
     assert ready[-1] is judging
-    assert (work.left("edit:e"), work.left("judge:j"), work.units_left("judge:j")) == (2, 1, 2)
+    assert (work.count_tasks_left("edit:e"), work.count_tasks_left("judge:j"), work.units_left("judge:j")) == (2, 1, 2)
     for task in (*edits, judging):
         work.finish(task)
-    assert work.finished
+    assert work.is_finished
 
 
 def test_a_later_phase_waits_until_nothing_of_the_earlier_one_is_left() -> None:
@@ -432,7 +432,7 @@ def test_a_batch_without_any_edit_is_finished_without_a_word() -> None:
     work.settle(0)
     work.finish(edit)
     assert ready == [edit]
-    assert work.finished
+    assert work.is_finished
 
 
 def test_the_pilot_holds_nobody_back_and_is_ready_when_none_of_it_waits() -> None:
@@ -444,7 +444,7 @@ def test_the_pilot_holds_nobody_back_and_is_ready_when_none_of_it_waits() -> Non
     judged = [work.add("judge:j", [n], after=[n], phase=PILOT) for n in (0, 1)]
     assert ready == [*pilots, bulk]
     assert (work.pilot_ready("edit:e"), work.pilot_ready("judge:j")) == (True, False)
-    assert (work.left("edit:e"), work.pilot_left("edit:e")) == (3, 2)
+    assert (work.count_tasks_left("edit:e"), work.pilot_left("edit:e")) == (3, 2)
     work.settle(0)
     assert not work.pilot_ready("judge:j")
     work.settle(1)
@@ -452,10 +452,10 @@ def test_the_pilot_holds_nobody_back_and_is_ready_when_none_of_it_waits() -> Non
     work.finish(bulk)
     assert later in ready, "the next phase begins whether or not the pilot is over"
     for task in (*pilots, *judged):
-        assert work.piloting
+        assert work.is_piloting
         work.finish(task)
-    assert not work.piloting
-    assert not work.finished
+    assert not work.is_piloting
+    assert not work.is_finished
 
 
 def test_a_pilot_whose_questions_wait_for_its_own_answers_only_is_ready() -> None:

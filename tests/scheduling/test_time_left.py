@@ -71,10 +71,10 @@ def begun(
     policy.begin()
     for replica in policy.replicas:
         if replica.state is ReplicaState.PREPARING:
-            policy.prepared(replica)
+            policy.report_prepared(replica)
     for replica in policy.replicas:
         if replica.state is ReplicaState.LOADING:
-            policy.loaded(replica, LOAD, capacity)
+            policy.report_loaded(replica, LOAD, capacity)
     return work, estimates, policy
 
 
@@ -99,16 +99,20 @@ def test_what_is_dealt_out_is_not_shared(schedule: str, monkeypatch: pytest.Monk
     """Of eight edits those with even numbers belong to one device, and the other's are done."""
     work, estimates, policy = begun(BOTH[:1], 8, 0, schedule=schedule)
     for number in (1, 3, 5, 7):
-        other = policy.of("edit:e")[1] if schedule == "round_robin" else policy.of("edit:e")[number // 2 % 2]
+        other = (
+            policy.replicas_of("edit:e")[1]
+            if schedule == "round_robin"
+            else policy.replicas_of("edit:e")[number // 2 % 2]
+        )
         task = next(iter(other.hands.values()))
-        policy.done(other, task, EDIT)
+        policy.report_done(other, task, EDIT)
     assert rest_of_a_run(work, estimates, policy).seconds == (16.0 if schedule == "round_robin" else 8.0)
     assert bound(work, estimates, policy, monkeypatch) == 8.0
 
 
 def test_what_has_been_under_way_for_a_while_takes_less() -> None:
     work, estimates, policy = begun(BOTH[:1], 2, 0, schedule="round_robin")
-    (first,), (second,) = (replica.hands for replica in policy.of("edit:e"))
+    (first,), (second,) = (replica.hands for replica in policy.replicas_of("edit:e"))
     assert rest_of_a_run(work, estimates, policy).seconds == EDIT
     assert rest_of_a_run(work, estimates, policy, Elapsed(tasks={first: 3.0, second: 1.0})).seconds == EDIT - 1.0
     assert rest_of_a_run(work, estimates, policy, Elapsed(tasks={first: 9.0, second: 9.0})).seconds == 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import independently
-from edit_eval.plugins.people.differences import corrected, peoples_differences
+from edit_eval.plugins.people.differences import correct_difference, peoples_differences
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.intervals import (
     Estimate,
@@ -18,7 +18,7 @@ from edit_eval.statistics.intervals import (
     estimate,
     holm,
     image_wins,
-    ruled_out_share,
+    share_ruled_out,
     skewness_by_chance,
     strict_lower,
     tipping_share,
@@ -127,7 +127,7 @@ def agrees(images, g) -> str | None:
     ours, theirs = estimate(np.array(values), codes), of_differences(images)
     assert close(ours.value, theirs.mean, size)
     assert close(ours.worth, float(independently.worth(images)))
-    assert close(ruled_out_share(ours.worth), independently.ruled_out_share(images))
+    assert close(share_ruled_out(ours.worth), independently.ruled_out_share(images))
     assert close(tipping_share(ours.value, SCALE), independently.tipping_share(theirs.mean, SCALE), size)
     wins = image_wins(np.array(values), codes, fewest=6)
     assert (wins.wins, wins.losses) == independently.wins_and_losses(images)
@@ -238,7 +238,7 @@ def asked(judge, people, *, counts, draws=DRAWS):
 def people_agree(samples, g) -> str | None:
     values, codes = flat(samples, g)
     people = np.array([math.nan if sample.people is None else sample.people for sample in values])
-    ours = corrected(
+    ours = correct_difference(
         people, np.array([sample.judge for sample in values]), codes, np.array([sample.counts for sample in values])
     )
     theirs = people_corrected(samples)

@@ -14,12 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edit_eval.plugins.agreement.beside_votes import beside_votes
+from edit_eval.plugins.agreement.vote_agreement import compare_with_votes
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
-from edit_eval.statistics.battles import Fought, Outcome, fought, geditbench_v2, genarena, together
+from edit_eval.statistics.battles import (
+    BattleOutcome,
+    Outcome,
+    battle_outcome,
+    fit_joint_strengths,
+    geditbench_v2,
+    genarena,
+)
 from edit_eval.statistics.fitted_strengths import PENALTY, all_differ, davidson, fit_strengths
 from edit_eval.statistics.preferences import preferences
-from edit_eval.statistics.votes import BACKWARD, FORWARD, Vote, lost_for_want_of_an_edit, votes_of
+from edit_eval.statistics.votes import BACKWARD, FORWARD, Vote, votes_against_failures, votes_of
 from late_imports import Late
 
 optimize = Late("scipy.optimize")
@@ -59,19 +66,19 @@ def battle(forward: str, backward: str, **more: Any) -> Judgement:
 @pytest.mark.parametrize(
     ("forward", "backward", "came"),
     [
-        ("A", "B", Fought.FIRST),
-        ("B", "A", Fought.SECOND),
-        ("C", "C", Fought.TIE),
-        ("A", "A", Fought.CONTRADICTION),
-        ("B", "B", Fought.CONTRADICTION),
-        ("A", "C", Fought.FIRST),
-        ("C", "A", Fought.SECOND),
-        ("A", "-", Fought.MISSING),
-        ("-", "B", Fought.MISSING),
+        ("A", "B", BattleOutcome.FIRST),
+        ("B", "A", BattleOutcome.SECOND),
+        ("C", "C", BattleOutcome.TIE),
+        ("A", "A", BattleOutcome.CONTRADICTION),
+        ("B", "B", BattleOutcome.CONTRADICTION),
+        ("A", "C", BattleOutcome.FIRST),
+        ("C", "A", BattleOutcome.SECOND),
+        ("A", "-", BattleOutcome.MISSING),
+        ("-", "B", BattleOutcome.MISSING),
     ],
 )
-def test_what_came_of_a_battle(forward: str, backward: str, came: Fought) -> None:
-    assert fought(battle(forward, backward), SCORE) is came
+def test_what_came_of_a_battle(forward: str, backward: str, came: BattleOutcome) -> None:
+    assert battle_outcome(battle(forward, backward), SCORE) is came
 
 
 def test_each_order_is_a_vote_with_the_sides_that_were_shown_and_one_order_alone_is_none() -> None:
@@ -89,7 +96,7 @@ def test_a_failed_edit_has_lost_beside_the_battles_and_is_in_none() -> None:
         ("s1", "b", 0): Status.EDIT_FAILED,
     }
     assert not votes_of([of_one, of_both], SCORE, [])
-    lost = lost_for_want_of_an_edit([of_one, of_both], edits, [])
+    lost = votes_against_failures([of_one, of_both], edits, [])
     assert [(vote.sample_id, vote.left, vote.right, vote.choice) for vote in lost] == [
         ("s0", "a", "b", "right"),
         ("s0", "b", "a", "left"),
@@ -118,7 +125,7 @@ def test_both_ways_of_judging_and_people_stand_beside_each_other(
         Vote(fourth, "a", "b", "skip", "Ben"),
         Vote(samples[4].id, "a", "b", "tie", "Ann"),
     ]
-    beside = beside_votes(results, votes)
+    beside = compare_with_votes(results, votes)
     alone, compares = beside.judges
     assert (alone.judge, alone.edits, alone.pairs) == ("alone", 1, 5)
     assert alone.agrees == pytest.approx((1 + 1 + 1 + 0.5 + 0 + 1 + 1) / 7)
@@ -234,7 +241,7 @@ def test_questions_together_are_as_sure_as_one_where_all_say_the_same(
     )
     said = [("A", "B"), ("B", "A"), ("A", "A"), ("C", "C")]
     battles = [battle(*said[n % 4], sample_id=sample.id) for n, sample in enumerate(samples)]
-    once, twice = together(results, battles, [SCORE]), together(results, battles, [SCORE, SCORE])
+    once, twice = fit_joint_strengths(results, battles, [SCORE]), fit_joint_strengths(results, battles, [SCORE, SCORE])
     for row, other in zip(once.strengths, twice.strengths, strict=True):
         assert other.strength == pytest.approx(row.strength, abs=1e-9)
         assert other.ci95 == pytest.approx(row.ci95, abs=1e-9)
@@ -262,11 +269,11 @@ def test_a_model_that_lost_everything_has_a_finite_strength_and_an_interval_with
     assert fit.strengths is not None
     assert fit.strengths[2] < min(fit.strengths[:2])
     assert np.abs(fit.strengths).max() < 8
-    low, high = fit.between(0, 2) or (None, None)
+    low, high = fit.difference_interval(0, 2) or (None, None)
     assert low == pytest.approx(math.log(0.025 ** (1 / 20) / (1 - 0.025 ** (1 / 20))))
     assert high is None
-    assert fit.between(2, 1) == [None, -low]
-    among = fit.between(0, 1)
+    assert fit.difference_interval(2, 1) == [None, -low]
+    among = fit.difference_interval(0, 1)
     assert among is not None
     assert None not in among, "those that won and lost are compared as ever"
     assert dict(fit.ranks) == {"a": 1, "b": 1, "z": 3}
@@ -292,7 +299,7 @@ def holds(seeds: range, **how: Any) -> tuple[float, float, float]:
     for seed in seeds:
         votes = drawn(seed, true=given, **how)
         fit, ends = fit_strengths(votes, names), davidson(votes, names).side_ci95
-        of_two, of_one = fit.between(0, 1), fit.interval(np.eye(len(true))[0])
+        of_two, of_one = fit.difference_interval(0, 1), fit.interval(np.eye(len(true))[0])
         assert of_two
         low, high = (edge if edge is not None else end for edge, end in zip(of_two, (-99, 99), strict=True))
         held = low <= true[0] - true[1] <= high
@@ -321,7 +328,7 @@ def holds_when_it_ends(seeds: range, true: Sequence[float], rounds: int, **how: 
             there = [vote for vote, turn in zip(votes, of_round, strict=True) if turn <= asked]
             if all_differ(there, names, 1, rounds):
                 break
-        low, high = fit_strengths(there, names, looks=rounds).between(0, 1) or (None, None)
+        low, high = fit_strengths(there, names, looks=rounds).difference_interval(0, 1) or (None, None)
         assert low is not None
         assert high is not None
         held.append(low <= strengths[0] - strengths[1] <= high)

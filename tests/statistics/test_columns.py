@@ -9,7 +9,7 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Picture, Scale, Scoring, Status
-from edit_eval.statistics.columns import Difference, by_judge, columns_of, differences, refuse_incomparable
+from edit_eval.statistics.columns import Difference, columns_of, differences, group_by_judge, refuse_incomparable
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.series import Series, ends, finite, gain, groups_of, largest_difference, mean, series_of
 from small_columns import IDENTITY, column
@@ -40,7 +40,7 @@ def test_columns_of_several_models_and_judges(make_sample, make_results):
     samples = [make_sample(0), make_sample(1)]
     scores = {(edit_model, judge): [[1.0], [2.0]] for edit_model in ("a", "b") for judge in ("x", "y")}
     columns = columns_of(make_results(samples, scores), {"x": {"judge": "x"}, "y": {"judge": "y"}})
-    assert {judge: [column.name for column in group] for judge, group in by_judge(columns).items()} == {
+    assert {judge: [column.name for column in group] for judge, group in group_by_judge(columns).items()} == {
         "x": ["run/a", "run/b"],
         "y": ["run/a", "run/b"],
     }

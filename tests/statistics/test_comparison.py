@@ -12,7 +12,7 @@ from clustered_designs import clustered, images_of
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.statistics.compared import More, Outcome
 from edit_eval.statistics.comparison import compare
 from small_columns import TEN, column, drawn, failing
@@ -119,7 +119,7 @@ def test_nothing_in_common_is_no_number():
     (pair,) = comparison.pairs
     assert pair.n == 0
     assert pair.difference is pair.p is pair.p_adjusted is pair.ci95 is pair.detectable is pair.better is None
-    encoded(comparison.document())
+    encode_document(comparison.document())
 
 
 def test_one_source_image_shows_nothing_however_many_samples():
@@ -295,7 +295,7 @@ def test_the_order_of_the_columns_only_turns_the_sign():
 def test_the_document_is_plain_and_repeatable():
     columns = [column("a", drawn(2, 0.4)), column("b", drawn(3)), column("c", drawn(4))]
     document = compare(columns, detect=0.5).document()
-    assert plain(msgspec.json.decode(encoded(document), type=type(document))) == plain(document)
+    assert plain(msgspec.json.decode(encode_document(document), type=type(document))) == plain(document)
     assert compare(columns, detect=0.5).document() == document
     assert {"a", "b", "n", "clusters", "difference", "ci95", "p", "p_adjusted", "detectable"} <= set(
         plain(document)["pairs"][0]
@@ -352,7 +352,7 @@ def test_a_category_that_none_has_scored_leaves_no_mean_over_categories():
     (candidate,) = comparison.gate.candidates
     assert [reason.kind for reason in candidate.reasons] == ["category_not_held"]
     assert comparison.document().tests == 0
-    encoded(comparison.document())
+    encode_document(comparison.document())
 
 
 def test_the_one_that_loses_on_a_few_images_is_named_whichever_way_the_scale_runs():

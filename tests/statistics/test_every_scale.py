@@ -17,7 +17,7 @@ import pytest
 from agreements import judges_document, people_agreement
 from documents import plain
 from edit_eval.records import Results, Scale, Scoring, Status
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.summary import Summary, summarise
@@ -145,7 +145,7 @@ def test_a_summary(run, other):
         over = "sample_mean" if other.scale.mean_over == run.scoring["x"].scale.mean_over else "category_mean"
         mean = getattr(score, over)
         assert {key: getattr(score, key) for key in mean.__struct_fields__} == msgspec.structs.asdict(mean)
-    assert plain(msgspec.json.decode(encoded(there), type=Summary)) == plain(there)
+    assert plain(msgspec.json.decode(encode_document(there), type=Summary)) == plain(there)
 
 
 @OTHERS
@@ -219,7 +219,7 @@ def test_a_comparison(run, other):
         assert theirs.mean == pytest.approx(other.at(ours.mean))
         assert theirs.ci95 == other.span(ours.ci95)
     document = there.document()
-    assert plain(msgspec.json.decode(encoded(document), type=type(document))) == plain(document)
+    assert plain(msgspec.json.decode(encode_document(document), type=type(document))) == plain(document)
 
 
 @OF_SAMPLES

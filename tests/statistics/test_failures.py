@@ -10,7 +10,7 @@ from documents import plain
 from edit_eval.records import Edit, Status
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.failures import edits_by_model, exchange_p_value, failed_edits, failure_interval
+from edit_eval.statistics.failures import count_failed_edits, edits_by_model, exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import holm
 from late_imports import Late
 from small_columns import IDENTITY, column, drawn, failing
@@ -95,7 +95,7 @@ def test_a_failed_edit_is_the_models_and_an_unread_answer_the_judges(make_sample
     run = make_results(samples, {("m", "j"): rows})
     (only,) = columns_of(run, {"j": IDENTITY})
     assert only.failed == {"s0000": {0: False}, "s0001": {0: True}, "s0002": {0: False}}
-    failures = failed_edits(only)
+    failures = count_failed_edits(only)
     assert (failures.count, failures.total) == (1, 3)
     assert failures.ci95[0] < 1 / 3 < failures.ci95[1]
 
@@ -107,7 +107,7 @@ def test_every_edit_seed_is_an_edit_of_its_own(make_sample, make_results):
     more = Edit(key="", sample_id=edit.sample_id, edit_model="m", **failed)
     (only,) = columns_of(replace(run, edits=(edit, more)), {"j": IDENTITY})
     assert only.failed == {"s0000": {0: False, 1: True}}
-    assert only.failed_share("s0000") == 0.5
+    assert only.failure_share("s0000") == 0.5
 
 
 def test_a_model_that_refuses_an_edit_has_not_made_it(make_sample, make_results):

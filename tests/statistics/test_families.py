@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests, ranks
+from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest, ranks
 from edit_eval.statistics.fitted_strengths import Fit, fit_strengths
 from edit_eval.statistics.intervals import estimate, holm, linear_estimate
 from edit_eval.statistics.votes import Vote
@@ -21,12 +21,12 @@ NAMES = "abcdef"
 
 
 @st.composite
-def shown(draw: Any) -> tuple[dict[str, int], list[Contrast], list[str | None]]:
+def shown(draw: Any) -> tuple[dict[str, int], list[PairTest], list[str | None]]:
     """Models with estimates, each known as well as it is, and any differences shown that are in their order."""
     values = dict(zip(NAMES, draw(st.lists(st.integers(0, 4), min_size=2, max_size=6)), strict=False))
     known = {name: draw(st.sampled_from((1.0, 1.2, 4.0))) for name in values}
     pairs = list(combinations(values, 2))
-    contrasts = [Contrast(a, b, float(values[a] - values[b]), math.hypot(known[a], known[b]), 0.5) for a, b in pairs]
+    contrasts = [PairTest(a, b, float(values[a] - values[b]), math.hypot(known[a], known[b]), 0.5) for a, b in pairs]
     ahead = [None if values[a] == values[b] else a if values[a] > values[b] else b for a, b in pairs]
     return values, contrasts, [name if draw(st.booleans()) else None for name in ahead]
 
@@ -52,7 +52,7 @@ def of(names: str, *shown: str, errors: Mapping[str, float] | None = None) -> di
     """Ranks of models in their order; `ac`: a is shown to be better than c."""
     pairs = list(combinations(names, 2))
     errors = errors or {}
-    contrasts = [Contrast(a, b, 1.0, max(errors.get(a, 1.0), errors.get(b, 1.0)), 0.5) for a, b in pairs]
+    contrasts = [PairTest(a, b, 1.0, max(errors.get(a, 1.0), errors.get(b, 1.0)), 0.5) for a, b in pairs]
     return ranks(contrasts, [a if a + b in shown else None for a, b in pairs])
 
 
@@ -68,24 +68,24 @@ def test_what_is_known_half_as_well_has_no_rank_and_takes_none_from_others() -> 
 
 
 def test_one_that_scores_better_and_fails_more_is_not_ranked_by_its_scores_alone() -> None:
-    assert ranks([Contrast("a", "b", 1.0, 0.5, 0.04)], ["b"]) == {"a": 2, "b": 1}
+    assert ranks([PairTest("a", "b", 1.0, 0.5, 0.04)], ["b"]) == {"a": 2, "b": 1}
 
 
 def test_of_whom_nothing_is_known_has_no_rank() -> None:
     contrasts = [
-        Contrast("a", "b", 1.0, 0.1, 0.01),
-        Contrast("a", "c", None, None, None),
-        Contrast("b", "c", None, None, None),
+        PairTest("a", "b", 1.0, 0.1, 0.01),
+        PairTest("a", "c", None, None, None),
+        PairTest("b", "c", None, None, None),
     ]
     assert ranks(contrasts, ["a", None, None]) == {"a": 1, "b": 2, "c": None}
-    assert ranks([Contrast("a", "b", 0.0, None, None)], [None]) == {"a": 1, "b": 1}, "the same on all samples"
+    assert ranks([PairTest("a", "b", 0.0, None, None)], [None]) == {"a": 1, "b": 1}, "the same on all samples"
 
 
 def test_what_is_corrected_is_corrected_for_pairs_and_tables_and_looks() -> None:
-    contrasts = tuple(Contrast("a", "b", 1.0, 0.3, p) for p in (0.001, None, 0.02, 0.5))
+    contrasts = tuple(PairTest("a", "b", 1.0, 0.3, p) for p in (0.001, None, 0.02, 0.5))
     family = FamilyOfTests(contrasts, tables=2, looks=3)
     by_holm = holm([0.001, None, 0.02, 0.5])
-    assert family.adjusted() == [p if p is None else min(1.0, 6 * p) for p in by_holm]
+    assert family.adjust_p_values() == [p if p is None else min(1.0, 6 * p) for p in by_holm]
     assert family.better() == ["a", None, None, None]
     assert FamilyOfTests(contrasts).better() == ["a", None, "a", None]
     assert family.correction == Correction(3, 2, 3)
@@ -135,11 +135,11 @@ def test_a_better_one_is_found_and_ranked_before_all_others() -> None:
 
 def test_more_looks_and_more_tables_ask_for_more() -> None:
     votes = coins(1, 4, 60, winning=0.8)
-    once = fitted(votes, 4).family.adjusted()
-    often = fitted(votes, 4, tables=2, looks=3).family.adjusted()
+    once = fitted(votes, 4).family.adjust_p_values()
+    often = fitted(votes, 4, tables=2, looks=3).family.adjust_p_values()
     assert often == [min(1.0, 6 * p) for p in once if p is not None]
-    assert fitted(votes, 4, looks=3).between(0, 1) != fitted(votes, 4).between(0, 1)
-    assert fitted(votes, 4, tables=2).between(0, 1) == fitted(votes, 4).between(0, 1)
+    assert fitted(votes, 4, looks=3).difference_interval(0, 1) != fitted(votes, 4).difference_interval(0, 1)
+    assert fitted(votes, 4, tables=2).difference_interval(0, 1) == fitted(votes, 4).difference_interval(0, 1)
 
 
 def test_one_image_with_half_of_the_votes_is_not_taken_for_one_of_many() -> None:

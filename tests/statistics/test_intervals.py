@@ -21,12 +21,12 @@ from edit_eval.statistics.intervals import (
     hull_p_value,
     image_wins,
     mean_asymmetry,
-    ruled_out_share,
+    share_ruled_out,
     strict_lower,
     tipping_share,
     wilson_interval,
 )
-from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
+from edit_eval.statistics.means import MeanScore, means, select_means, the_mean
 
 
 def test_with_one_score_a_cluster_it_is_the_textbook_interval():
@@ -159,11 +159,11 @@ def test_scores_in_any_order_give_the_same_bits():
 
 def test_a_few_images_far_to_one_side_bend_the_interval():
     values = np.random.default_rng(8).normal(8, 0.5, size=40)
-    assert not estimate(values, np.arange(40)).lopsided
+    assert not estimate(values, np.arange(40)).is_skewed
     values[:3] = 0.0
     mean = estimate(values, np.arange(40))
     assert mean.asymmetry < -0.2
-    assert mean.lopsided
+    assert mean.is_skewed
     low, high = mean.interval()
     assert mean.value - low > 1.2 * (high - mean.value)
     assert [mean.p_value(low), mean.p_value(high)] == pytest.approx([0.05, 0.05])
@@ -281,7 +281,7 @@ def test_the_interval_holds_exactly_what_the_test_does_not_reject(skewed):
         if skewed:
             differences[:3] -= 8
         mean = estimate(differences, np.arange(50))
-        assert mean.lopsided == skewed
+        assert mean.is_skewed == skewed
         for end in mean.interval(lowest=-10, highest=10):
             assert mean.p_value(end) == pytest.approx(0.05)
 
@@ -295,8 +295,8 @@ def test_the_share_of_total_losses_that_would_undo_a_difference():
 
 
 def test_the_share_that_so_many_images_rule_out():
-    assert [round(ruled_out_share(n), 3) for n in (10, 20, 50, 270)] == [0.259, 0.139, 0.058, 0.011]
-    assert (1 - ruled_out_share(17.5)) ** 17.5 == pytest.approx(0.05)
+    assert [round(share_ruled_out(n), 3) for n in (10, 20, 50, 270)] == [0.259, 0.139, 0.058, 0.011]
+    assert (1 - share_ruled_out(17.5)) ** 17.5 == pytest.approx(0.05)
     uneven = estimate(
         np.random.default_rng(1).normal(size=60), np.repeat(np.arange(9), [20, 10, 10, 10, 2, 2, 2, 2, 2])
     )
@@ -308,7 +308,7 @@ def test_the_strict_end_also_asks_for_what_was_not_seen(count):
     """A share of total losses that n images show none of with a probability of .05 brings the difference down to it."""
     narrow = gains(count, 1.0, noise=1e-6)
     low = strict_lower(narrow, 10.0, alpha=0.05)
-    share = ruled_out_share(count)
+    share = share_ruled_out(count)
     assert (1 - share) * narrow.value - share * 10.0 == pytest.approx(low)
     wide = gains(count, 1.0, noise=30.0)
     assert strict_lower(wide, math.inf, alpha=0.025) == pytest.approx(wide.interval()[0])
@@ -347,14 +347,14 @@ def test_equal_differences_have_no_interval_and_an_exact_test():
 )
 def test_signs_decide_where_an_interval_cannot(differences, p):
     mean = estimate(np.array(differences), np.arange(len(differences)))
-    assert mean.by_signs
+    assert mean.is_decided_by_signs
     assert mean.p_value() == pytest.approx(p)
     assert estimate(-np.array(differences), np.arange(len(differences))).p_value() == pytest.approx(p)
 
 
 def test_an_interval_that_finds_more_than_the_signs_decides():
     mean = estimate(1 + 0.01 * np.random.default_rng(1).normal(size=12), np.arange(12))
-    assert not mean.by_signs
+    assert not mean.is_decided_by_signs
     assert mean.p_value() < 2.0**-11
 
 
@@ -431,8 +431,8 @@ def test_where_it_is_not_clear_the_error_says_what_to_name(named: dict[str, str]
 def test_names_narrow_it_down() -> None:
     every = rows(*FOUR)
     assert the_mean(every, "b", "y", None) == 4
-    assert [row.value for row in chosen(every, None, "x", None)] == [1, 3]
-    assert chosen(every, None, None, None) == every
+    assert [row.value for row in select_means(every, None, "x", None)] == [1, 3]
+    assert select_means(every, None, None, None) == every
 
 
 def test_no_score_is_no_number() -> None:

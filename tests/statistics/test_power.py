@@ -141,7 +141,7 @@ def test_where_the_samples_do_not_say_there_is_no_number():
     assert few.freedom == 3
     assert uneven.freedom < 4
     skewed = estimate(np.array([0.0] * 58 + [-4.6, -4.3]), np.arange(60))
-    assert skewed.lopsided
+    assert skewed.is_skewed
     for mean in (single, few, uneven, skewed):
         assert detectable_difference(mean, 10) is None
         assert clusters_needed(mean, 1.0, 10) is None

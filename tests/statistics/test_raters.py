@@ -9,7 +9,7 @@ import pytest
 
 from documents import plain
 from edit_eval.records import Reading, Scale, Status
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.reporting.remarks import footnotes
 from edit_eval.statistics.raters import (
     Item,
@@ -17,9 +17,9 @@ from edit_eval.statistics.raters import (
     Retest,
     judges_of,
     people_of,
+    reading_spread,
     readings_of,
     retest,
-    spread_of,
     voters_of,
 )
 from edit_eval.statistics.summary import summarise
@@ -36,7 +36,7 @@ def run_of(make_sample, make_results, rows_of_judges, categories=None):
 def test_the_order_of_the_judgements_does_not_matter(make_sample, make_results):
     run = run_of(make_sample, make_results, {"a": [[2.0], [7.0]], "b": [[5.0], [6.0]]})
     turned = replace(run, judgements=run.judgements[::-1])
-    assert encoded(summarise(turned)) == encoded(summarise(run))
+    assert encode_document(summarise(turned)) == encode_document(summarise(run))
 
 
 # -- how well one repeats itself --
@@ -105,7 +105,7 @@ def test_people_together_are_the_mean_of_their_means():
 def test_votes_are_about_two_edits_whatever_their_sides():
     votes = [Vote("s", "b", "a", "left", "ann"), Vote("s", "a", "b", "tie", "ann"), Vote("s", "a", "b", "left", "bo")]
     ann, bo = voters_of(votes)
-    pair = Item.of_two("b", "a", "s", 0)
+    pair = Item.from_pair("b", "a", "s", 0)
     assert pair == Item("a", "s", 0, "b")
     assert (ann.values, bo.values) == ({pair: 0.25}, {pair: 1.0}), "who votes twice counts as the mean"
 
@@ -133,8 +133,8 @@ def run(make_sample, make_results):
 
 def test_the_spread_is_the_root_of_the_mean_square_over_edits(run):
     judgements = [read_as(run.judgements[0], 4, 6), read_as(run.judgements[1], 5, 5)]
-    assert spread_of(judgements, "score") == pytest.approx(1.0), "variances 2 and 0"
-    assert spread_of(judgements, "other") is None
+    assert reading_spread(judgements, "score") == pytest.approx(1.0), "variances 2 and 0"
+    assert reading_spread(judgements, "other") is None
     summary = summarise(replace(run, judgements=(*judgements, *run.judgements[2:])))
     assert summary.results[0].scores["score"].spread == pytest.approx(1.0)
     assert plain(summary.readings["judge"]) == {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustered_designs import DESIGNS, images_of
-from edit_eval.plugins.agreement.rank_agreement import Samples, Within, with_interval
+from edit_eval.plugins.agreement.rank_agreement import EditRanking, Samples, with_interval
 from edit_eval.plugins.audit.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import estimate, holm
@@ -167,7 +167,7 @@ def test_spearman_within_models(rho: float, images: int, record: Record) -> None
             of_a |= {Item(model, name, 0): float(x) for name, x in zip(names, a, strict=True)}
             of_b |= {Item(model, name, 0): float(x) for name, x in zip(names, b, strict=True)}
         samples = Samples([of_a], sources, resamples=300)
-        low, high = with_interval(Within(of_a, of_b, samples), samples).ci95
+        low, high = with_interval(EditRanking(of_a, of_b, samples), samples).ci95
         held.append(low <= truth <= high)
     record(f"spearman within three models, {images} images with 3, r {rho}", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.91 - slack(0.09, runs)

@@ -121,7 +121,7 @@ def test_a_difference_its_test_and_what_could_be_seen(design: str, icc: float, r
         called.append(p is not None and p <= ALPHA)
         if ends is not None:
             covered.append(ends[0] <= 0 <= ends[1])
-            assert here.by_signs or covered[-1] == (p > ALPHA)
+            assert here.is_decided_by_signs or covered[-1] == (p > ALPHA)
         detectable = detectable_difference(here, SCALE)
         if detectable is not None:
             seen = estimate(again + detectable, images)
@@ -157,7 +157,7 @@ def test_no_winner_among_equals(design: str, count: int, runs: int, record: Reco
         ends, p = mean.interval(), mean.p_value()
         none += ends is None
         called.append(p is not None and p <= ALPHA)
-        if ends is not None and not mean.by_signs:
+        if ends is not None and not mean.is_decided_by_signs:
             assert (ends[0] <= 0 <= ends[1]) == (p > ALPHA)
     rare = kind.rarest * len(sizes) < 5
     record(f"difference 0, {design}, {count} images", f"calls {np.mean(called):.3f}, no interval {none / runs:.2f}")

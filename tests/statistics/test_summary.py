@@ -13,8 +13,8 @@ from msgspec.structs import replace as changed
 
 from documents import plain
 from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
-from edit_eval.reporting.documents import encoded
-from edit_eval.statistics.controls import ControlNumbers, beside_edits, put_last
+from edit_eval.reporting.documents import encode_document
+from edit_eval.statistics.controls import ControlNumbers, all_below_edits, compare_controls
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.series import series_of
 from edit_eval.statistics.summary import Result, Summary, extremes, summarise
@@ -213,7 +213,7 @@ def test_one_mean_wherever_it_is_said(make_sample, make_results):
     for model, entry, column in zip(models, summary.results, summary.comparison.columns, strict=True):
         known = [[score for score in of if score is not missing] for of in rows[model, "j"]]
         expected = statistics.fmean(statistics.fmean(of) for of in known if of)
-        block = entry.leading
+        block = entry.headline_numbers
         lowest = statistics.fmean(sum(of) / 4 for of in known)
         assert (block.mean, column.mean) == pytest.approx((expected, expected))
         assert block.mean != pytest.approx(statistics.fmean(score for of in known for score in of))
@@ -244,8 +244,8 @@ def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_
     shuffled = list(run.judgements)
     chance.shuffle(shuffled)
     summary = summarise(run)
-    assert plain(msgspec.json.decode(encoded(summary), type=Summary)) == plain(summary)
-    assert encoded(summarise(replace(run, judgements=tuple(shuffled)))) == encoded(summary)
+    assert plain(msgspec.json.decode(encode_document(summary), type=Summary)) == plain(summary)
+    assert encode_document(summarise(replace(run, judgements=tuple(shuffled)))) == encode_document(summary)
 
 
 def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample, make_results):
@@ -318,7 +318,7 @@ def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_res
         "higher_is_better": False,
         "mean_over": "samples",
     }
-    assert plain(msgspec.json.decode(encoded(result), type=Result)) == plain(result)
+    assert plain(msgspec.json.decode(encode_document(result), type=Result)) == plain(result)
 
 
 def test_a_failed_edit_counts_for_the_scores_that_it_names(make_sample, make_results):
@@ -453,7 +453,7 @@ def judged(make_sample, make_results):
 
 
 def last(run: Results) -> bool | None:
-    return put_last(beside_edits(run, "j", series_of(run)["j"]))
+    return all_below_edits(compare_controls(run, "j", series_of(run)["j"]))
 
 
 def noisy(levels, spread=1.0, seed=0):
@@ -463,7 +463,7 @@ def noisy(levels, spread=1.0, seed=0):
 
 def test_a_judge_that_sees_edits_puts_controls_last(judged):
     run = judged(noisy({"m": 6, "source": 2, "blank": 0, "shuffled": 1}))
-    by_kind = beside_edits(run, "j", series_of(run)["j"])
+    by_kind = compare_controls(run, "j", series_of(run)["j"])
     assert last(run) is True
     assert [control.below for control in by_kind.values()] == [True] * 3
     source = by_kind["source"]
@@ -500,7 +500,7 @@ def test_a_higher_mean_is_not_enough(judged):
     """The edits' raw mean lies above the source's, and the interval holds 0: nothing is shown."""
     says = noisy({"m": 5.3, "source": 5, "blank": 0, "shuffled": 0}, 2.0, seed=2)
     run = judged(says)
-    source = beside_edits(run, "j", series_of(run)["j"])["source"]
+    source = compare_controls(run, "j", series_of(run)["j"])["source"]
     assert source.difference > 0.1
     assert source.ci95[0] < 0 < source.ci95[1]
     assert last(run) is None
@@ -510,7 +510,7 @@ def test_it_is_clustered_on_the_source_image(judged):
     """Eight images with ten samples each, all of an image alike: eighty samples say no more than eight."""
     of_image = np.random.default_rng(3).normal(0.8, 1.5, size=8)
     run = judged(lambda what, n: 5 + (of_image[n % 8] if what == "m" else 0.0), samples=80, images=8)
-    assert beside_edits(run, "j", series_of(run)["j"])["source"].images == 8
+    assert compare_controls(run, "j", series_of(run)["j"])["source"].images == 8
     assert last(run) is None
 
 
@@ -518,7 +518,7 @@ def test_one_model_that_stands_out_shows_that_the_judge_sees(judged):
     levels = {"bad": 2, "good": 6, "source": 2, "blank": 1, "shuffled": 1}
     run = judged(noisy(levels), models=("bad", "good"))
     assert last(run) is True
-    assert {control.edit_model for control in beside_edits(run, "j", series_of(run)["j"]).values()} == {"good"}
+    assert {control.edit_model for control in compare_controls(run, "j", series_of(run)["j"]).values()} == {"good"}
 
 
 def test_where_less_is_better_controls_lie_above(judged):
@@ -532,7 +532,7 @@ def test_of_few_images_nothing_is_said(judged):
     assert last(run) is None
     assert last(judged(lambda what, n: 0.0 if what in KINDS else 9.0, samples=8)) is True, "without spread, and plain"
     silent = judged(lambda what, n: Status.UNPARSEABLE if what in KINDS else 6.0)
-    blank = beside_edits(silent, "j", series_of(silent)["j"])["blank"]
+    blank = compare_controls(silent, "j", series_of(silent)["j"])["blank"]
     assert (blank.n, blank.difference, blank.below, last(silent)) == (0, None, None, None)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from documents import plain
 from edit_eval.records import Activity, MemoryUse, Utilisation
-from edit_eval.statistics.timing import timing
+from edit_eval.statistics.timing import compute_timing
 
 
 def activity(kind: str, begin: float, end: float, device: str = "cuda:0", start: int = 1) -> Activity:
@@ -22,7 +22,9 @@ def memory_use(start: int, device: str, model: str, kind: str, *seen: int | None
 @pytest.fixture
 def timing_of(make_results):
     def build(activities, wall_seconds, devices=()):
-        return timing(make_results([], {}, activities=tuple(activities), wall_seconds=wall_seconds, devices=devices))
+        return compute_timing(
+            make_results([], {}, activities=tuple(activities), wall_seconds=wall_seconds, devices=devices)
+        )
 
     return build
 
@@ -99,7 +101,7 @@ def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
         Utilisation(start_number=2, device="cuda:0", kind="editing", samples=10, busy=0.5),
         Utilisation(start_number=2, device="cuda:1", kind="judging", samples=1, busy=1.0),
     )
-    utilisation = timing(make_results([], {}, utilisation=seen)).gpu_utilisation
+    utilisation = compute_timing(make_results([], {}, utilisation=seen)).gpu_utilisation
     assert utilisation["cuda:0"] == pytest.approx({"mean": 32 / 50, "editing": 0.8, "idle": 0.0})
     assert utilisation["cuda:1"] == {"mean": 1.0, "judging": 1.0}
 
@@ -113,11 +115,11 @@ def test_memory_stands_device_by_device_in_the_order_of_the_stages(make_results)
     )
     gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80}, "damaged"]
     results = make_results([], {}, memory=uses, devices=("cuda:0", "cuda:1"), environment={"gpus": gpus})
-    memory = timing(results).memory
+    memory = compute_timing(results).memory
     assert list(memory) == ["cuda:0", "cuda:1", "cpu:0"]
     assert [(device.total, device.peak) for device in memory.values()] == [(None, None), (80, 61), (None, 2)]
     assert [stage.model for stage in memory["cuda:1"].stages] == ["model", "judge"]
     assert plain(memory["cuda:0"].stages[0]) == {
         "start_number": 1, "model": "model", "kind": "editing", "before": 5, "loaded": None, "peak": None, "after": None
     }  # fmt: skip
-    assert "memory" not in plain(timing(make_results([], {})))
+    assert "memory" not in plain(compute_timing(make_results([], {})))

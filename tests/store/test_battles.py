@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.records import Reply, Status
-from edit_eval.statistics.battles import Fought, fought
+from edit_eval.statistics.battles import BattleOutcome, battle_outcome
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import RunDirectory
@@ -43,7 +43,7 @@ def said(label: str) -> Reply:
 
 def cells_of_first(matrix: Matrix) -> tuple[int, int, int]:
     """The first battle's judgement, and its cells, forward and backward."""
-    (judgement,) = matrix.cells.judgements_of(matrix.cells.of_kind("battle")[0])
+    (judgement,) = matrix.cells.judgements_of(matrix.cells.subjects_of("battle")[0])
     return judgement, *matrix.cells.cells_of(judgement)
 
 
@@ -52,8 +52,8 @@ def test_numbers_and_addresses_beside_a_judge_of_single_edits() -> None:
     matrix = matrix_of(judges=judges, repeats=2, controls=2, models=("m", "n", "o", "p"))
     duel: Any = matrix.experiment.judges[2].protocol
     met = [pair for sample in matrix.experiment.samples for pair in duel.battles(sample, matrix.experiment.edit_models)]
-    assert (len(matrix.cells.of_kind("battle")), len(met)) == (12, 8)
-    both = [len(matrix.cells.judgements_of(battle)) for battle in matrix.cells.of_kind("battle")]
+    assert (len(matrix.cells.subjects_of("battle")), len(met)) == (12, 8)
+    both = [len(matrix.cells.judgements_of(battle)) for battle in matrix.cells.subjects_of("battle")]
     assert sorted(both) == [2] * 4 + [4] * 8
     addresses = [matrix.address(cell) for cell in range(len(matrix.cells))]
     assert len({*addresses}) == len(addresses)
@@ -82,15 +82,20 @@ def test_keys_hold_both_pictures_and_their_order_and_no_names() -> None:
 
 @pytest.mark.parametrize(
     ("forward", "backward", "came"),
-    [("A", "B", Fought.FIRST), ("B", "A", Fought.SECOND), ("C", "C", Fought.TIE), ("B", "B", Fought.CONTRADICTION)],
+    [
+        ("A", "B", BattleOutcome.FIRST),
+        ("B", "A", BattleOutcome.SECOND),
+        ("C", "C", BattleOutcome.TIE),
+        ("B", "B", BattleOutcome.CONTRADICTION),
+    ],
 )
-def test_a_judgement_has_both_orders(forward: str, backward: str, came: Fought) -> None:
+def test_a_judgement_has_both_orders(forward: str, backward: str, came: BattleOutcome) -> None:
     matrix = made_all(matrix_of())
     judgement, first, second = cells_of_first(matrix)
     give_reply(matrix, first, said(forward))
     assert matrix.judgement(judgement).status is Status.PENDING
     give_reply(matrix, second, said(backward))
-    assert fought(matrix.judgement(judgement), "overall") is came
+    assert battle_outcome(matrix.judgement(judgement), "overall") is came
 
 
 def test_one_order_alone_is_missing_with_its_reason() -> None:
@@ -100,7 +105,11 @@ def test_one_order_alone_is_missing_with_its_reason() -> None:
     for _ in range(2):
         give_reply(matrix, second, Reply(text="Image B"))
     battle = matrix.judgement(judgement)
-    assert (battle.status, battle.scores, fought(battle, "overall")) == (Status.UNPARSEABLE, {}, Fought.MISSING)
+    assert (battle.status, battle.scores, battle_outcome(battle, "overall")) == (
+        Status.UNPARSEABLE,
+        {},
+        BattleOutcome.MISSING,
+    )
 
 
 def test_a_battle_waits_for_both_edits_and_ends_with_one_that_failed() -> None:
@@ -126,7 +135,11 @@ def test_another_picture_takes_the_replies_away_and_the_same_one_gives_them_back
     give_reply(matrix, first, said("A"))
     give_reply(matrix, second, said("B"))
     before = matrix.edits[2]  # n's edit of the first sample
-    assert matrix.shown_with(2) == [2, matrix.cells.of_kind("battle")[0], matrix.cells.of_kind("battle")[2]]
+    assert matrix.subjects_showing(2) == [
+        2,
+        matrix.cells.subjects_of("battle")[0],
+        matrix.cells.subjects_of("battle")[2],
+    ]
     matrix.set_edit(2, imagined_edit(matrix, 2, "another"))
     assert matrix.judgement(judgement).status is Status.PENDING
     assert [battle.sample_id for battle in matrix.set_edit(2, before)] == ["s0"]
@@ -143,10 +156,10 @@ def test_replies_are_recalled_where_the_models_are_listed_otherwise(tmp_path: Pa
         again = matrix_of(models=models)
         assert recalled(again, directory, edits, lines) == []
         won = {
-            (battle.sample_id, battle.edit_model, battle.other): fought(battle, "overall")
+            (battle.sample_id, battle.edit_model, battle.other): battle_outcome(battle, "overall")
             for battle in again.rows("battle")
         }
-        first = Fought.FIRST if models[0] == "m" else Fought.SECOND
+        first = BattleOutcome.FIRST if models[0] == "m" else BattleOutcome.SECOND
         assert won == {(sample, *pair): first for sample in ("s0", "s1") for pair in pairs_of(models)}
 
 
@@ -164,15 +177,15 @@ def test_rounds_are_opened_by_what_is_complete_alone_and_end_when_all_are_told_a
                 assert not matrix.stages.open_stages(), "a round that is not complete is not looked at"
                 give_reply(matrix, cell, said({"A": "AB", "B": "BA"}[better][order] if decided else "C"))
         assert bool(matrix.stages.open_stages()) is not decided
-        assert matrix.stages.reached("battle") == rounds
+        assert matrix.stages.highest_stage("battle") == rounds
         assert matrix.pending == (0 if decided else len(matrix.list_open_subjects("battle")) - 160)
         assert [*matrix.list_open_subjects("battle")][:160] == first
         if not decided:  # an edit that is made again takes the end of the round back, and so what followed it
             before = matrix.edits[0]
             matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
-            assert (matrix.stages.open_stages(), matrix.stages.reached("battle")) == ([], 1)
+            assert (matrix.stages.open_stages(), matrix.stages.highest_stage("battle")) == ([], 1)
             matrix.set_edit(0, before)
-            assert (bool(matrix.stages.open_stages()), matrix.stages.reached("battle")) == (True, 2)
+            assert (bool(matrix.stages.open_stages()), matrix.stages.highest_stage("battle")) == (True, 2)
 
 
 def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:

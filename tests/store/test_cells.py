@@ -23,7 +23,7 @@ UNLIKE = Asking([ask("first"), ask("second")], but_social)
 
 def test_a_rubric_has_a_cell_a_judgement() -> None:
     cells = Cells(small_experiment(3, models=("a", "b"), judges=("x", "y"), edit_seeds=2, repeats=2))
-    assert (cells.edits, cells.everything, cells.judgements, len(cells)) == (12, 12, 48, 48)
+    assert (cells.edits, cells.n_subjects, cells.judgements, len(cells)) == (12, 12, 48, 48)
     assert all(list(cells.cells_of(n)) == [n] for n in range(48))
 
 
@@ -34,7 +34,7 @@ def test_judges_ask_what_they_ask_of_each_sample() -> None:
     counts = [[len(cells.cells_of(cells.judgement(n, judge, 0))) for judge in range(3)] for n in range(4)]
     assert counts == [[1, 2, 4], [0, 0, 0], [1, 1, 4], [1, 2, 4]], "nobody is asked about a sample with a fault"
     assert len(cells) == sum(map(sum, counts))
-    asked = [sample_question.question.name for sample_question in cells.asked(cells.judgement(2, 1, 0))]
+    asked = [sample_question.question.name for sample_question in cells.questions_of(cells.judgement(2, 1, 0))]
     assert asked == ["first"]
 
 
@@ -49,16 +49,16 @@ def test_every_reading_of_every_repeat_asks_every_question() -> None:
 
 def test_cells_of_a_reading_wait_for_their_own() -> None:
     cells = Cells(small_experiment(1, judges=[asked_judge("steps", STEPS)], readings=2))
-    assert [cells.before(n) for n in range(4)] == [{}, {"first": 0}, {}, {"second": 1, "third": 2}]
-    assert [cells.before(n) for n in range(4, 8)] == [{}, {"first": 4}, {}, {"second": 5, "third": 6}]
-    assert [cells.after(n) for n in range(4)] == [[1, 3], [3], [3], []], "by way of others, too"
-    assert [cells.after(n) for n in range(4, 8)] == [[5, 7], [7], [7], []]
+    assert [cells.prerequisites_of(n) for n in range(4)] == [{}, {"first": 0}, {}, {"second": 1, "third": 2}]
+    assert [cells.prerequisites_of(n) for n in range(4, 8)] == [{}, {"first": 4}, {}, {"second": 5, "third": 6}]
+    assert [cells.dependents_of(n) for n in range(4)] == [[1, 3], [3], [3], []], "by way of others, too"
+    assert [cells.dependents_of(n) for n in range(4, 8)] == [[5, 7], [7], [7], []]
 
 
 def test_the_example_of_the_module_is_true() -> None:
     matrix = small_matrix(1, models=("a", "b"), judges=("x", "y"), readings=2)
     cells = matrix.cells
-    assert [cells.parts(judgement)[:2] for judgement in range(4)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [cells.judgement_parts(judgement)[:2] for judgement in range(4)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert [[*cells.cells_of(judgement)] for judgement in range(4)] == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert [matrix.seed(cell) for cell in range(8)] == [0, 1] * 4
     for number in range(2):
@@ -72,10 +72,12 @@ def test_the_example_of_the_module_is_true() -> None:
 def test_controls_are_numbered_behind_the_edits_and_judged_once() -> None:
     judges = [asked_judge("plain"), asked_judge("measures", measures=True), asked_judge("replays", replays=True)]
     cells = Cells(small_experiment(6, judges=judges, models=("a", "b"), repeats=2, controls=3))
-    assert (cells.edits, cells.everything) == (12, 12 + 3 * 3)
-    about = [(cells.subject(n).shows, cells.sample(n)) for n in range(cells.edits, cells.everything)]
+    assert (cells.edits, cells.n_subjects) == (12, 12 + 3 * 3)
+    about = [(cells.subject(n).shows, cells.sample(n)) for n in range(cells.edits, cells.n_subjects)]
     assert about == [(kind, n) for n in range(3) for kind in ("source", "blank", "shuffled")]
-    judged = [cells.parts(j)[1:] for n in range(cells.edits, cells.everything) for j in cells.judgements_of(n)]
+    judged = [
+        cells.judgement_parts(j)[1:] for n in range(cells.edits, cells.n_subjects) for j in cells.judgements_of(n)
+    ]
     assert judged == [(0, 0)] * 9, "by the judge that looks at pictures, and without repeats"
 
 
@@ -114,21 +116,21 @@ def test_every_number_stands_for_one_thing_and_back(data: st.DataObject) -> None
     edits = list(itertools.product(range(len(models)), range(often["edit_seeds"]), range(count)))
     assert [cells.edit(*parts) for parts in edits] == list(range(cells.edits))
     assert [cells.edit_parts(n) for n in range(cells.edits)] == edits
-    covered = [judgement for edit in range(cells.everything) for judgement in cells.judgements_of(edit)]
+    covered = [judgement for edit in range(cells.n_subjects) for judgement in cells.judgements_of(edit)]
     assert covered == list(range(cells.judgements))
     assert [cell for judgement in covered for cell in cells.cells_of(judgement)] == list(range(len(cells)))
-    assert [cell for subject in range(cells.everything) for cell in cells.cells_of_subject(subject)] == list(
+    assert [cell for subject in range(cells.n_subjects) for cell in cells.cells_of_subject(subject)] == list(
         range(len(cells))
     )
     for number in range(len(cells)):
         judgement, reading, question = cells.cell(number)
         assert number in cells.cells_of(judgement) == cells.cells_of(cells.judgement_of(number))
-        asked = cells.asked(judgement)
+        asked = cells.questions_of(judgement)
         assert cells.cells_of(judgement).start + reading * len(asked) + question == number
-        for name, before in cells.before(number).items():
+        for name, before in cells.prerequisites_of(number).items():
             assert asked[cells.cell(before)[2]].question.name == name
-            assert number in cells.after(before)
+            assert number in cells.dependents_of(before)
     for judgement in covered:
-        edit, judge, repeat = cells.parts(judgement)
+        edit, judge, repeat = cells.judgement_parts(judgement)
         if edit < cells.edits:
             assert cells.judgement(edit, judge, repeat) == judgement

@@ -37,7 +37,7 @@ def answer(matrix: Matrix, of: dict[str, float], *, first: int | None = None, or
     if order:
         order.shuffle(cells)
     for cell in cells[:first]:
-        subject = matrix.cells.parts(matrix.cells.judgement_of(cell))[0]
+        subject = matrix.cells.judgement_parts(matrix.cells.judgement_of(cell))[0]
         shows = matrix.cells.subject(subject).shows
         judge = matrix.judge_of(cell).name
         value = of.get(f"{shows} by {judge}", of.get(shows, 1.0)) if shows else 6.0
@@ -109,16 +109,16 @@ def test_each_source_image_has_one_control_of_a_kind_and_none_are_of_samples_tha
     alike = [replace(sample, cluster="same") if sample.index in (5, 6, 7) else sample for sample in samples]
     experiment = small_experiment(alike, models=("m", "n"), judges=["critic"])
     matrix = Matrix(replace(experiment, control_samples=25, control_steps=(7, 14, 25)))
-    places = {matrix.cells.sample(number) for number in matrix.cells.of_kind("control")}
+    places = {matrix.cells.sample(number) for number in matrix.cells.subjects_of("control")}
     assert places == {n for n in range(30) if n not in (1, 4, 6, 7)} - ({29} if len(places) == 25 else set())
 
 
 def test_as_many_as_before_goes_on_where_that_was_begun() -> None:
-    now = small_experiment(90, models=("m", "n"), judges=["critic"]).with_as_many_controls_as_show_it()
+    now = small_experiment(90, models=("m", "n"), judges=["critic"]).with_stepwise_controls()
     assert (now.control_steps, now.control_samples) == ((7, 12), 12)
     before = replace(now, control_samples=25, control_steps=None)
-    assert not now.is_as(before)
-    assert now.as_recorded(before).is_as(before)
+    assert not now.is_same_evaluation(before)
+    assert now.as_recorded(before).is_same_evaluation(before)
     assert now.as_recorded(None) is now
     for other in (replace(before, control_samples=0), replace(before, control_samples=24), replace(before, repeats=2)):
         assert now.as_recorded(other) is now

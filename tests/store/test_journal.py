@@ -142,7 +142,7 @@ def test_lines_are_read_as_what_they_are(tmp_path: Path) -> None:
     damage = Damage()
     lines = read(tmp_path / "j", damage)
     assert list(lines) == written
-    assert list(lines.of(Kept)) == [Kept("a", 1.0, ("x", "y")), Kept("b", None)]
+    assert list(lines.decode_lines(Kept)) == [Kept("a", 1.0, ("x", "y")), Kept("b", None)]
     assert damage.total == 0
 
 
@@ -153,7 +153,7 @@ def test_a_line_of_another_kind_is_damage(tmp_path: Path, stranger: dict[str, ob
     """Its CRC is right: somebody else has written it, or a version of ours that had other fields."""
     write(tmp_path / "j", "0001.jsonl", seal(stranger) + seal({"key": "b", "score": 2.5}))
     damage = Damage()
-    assert list(read(tmp_path / "j", damage).of(Kept)) == [Kept("b", 2.5)]
+    assert list(read(tmp_path / "j", damage).decode_lines(Kept)) == [Kept("b", 2.5)]
     assert damage.total == 1
 
 

@@ -215,7 +215,7 @@ def test_a_follower_can_be_held_against_the_source_of_the_first_turn_or_the_edit
         for number, pixels in enumerate(("a", second, "c")):
             matrix.set_edit(number, imagined_edit(matrix, number, pixels))
         assert matrix.question(2).shows[0].name == "source"
-        return matrix.pictures(2)[against].known_by, matrix.key(2)
+        return matrix.pictures(2)[against].key_part, matrix.key(2)
 
     assert [shown(against)[0] for against in ("first", "last", "source")] == ["digest-0", "b", "b"]
     assert shown("first")[1] == shown("first", "x")[1] != shown("last")[1]

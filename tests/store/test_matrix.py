@@ -11,7 +11,7 @@ import pytest
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.table import JudgementTable, what_is_left
+from edit_eval.store.table import JudgementTable, describe_remaining_work
 from small_matrix import Asking, ask, asked_judge, give_reply, imagined_edit, small_matrix, small_sample, small_samples
 
 GOOD = Reply(text="Score: 8.0", seconds=0.5, device="cpu:1")
@@ -283,7 +283,7 @@ def test_the_source_of_a_follower_is_the_edit_before() -> None:
     matrix.set_edit(3, imagined_edit(matrix, 3))
     source = matrix.sources(4)["source"]
     assert (source.path, source.pixels, source.digest) == ("3.png", "pixels-3", "")
-    assert {name: shown.known_by for name, shown in matrix.pictures(4).items()} == {"source": "pixels-3"}
+    assert {name: shown.key_part for name, shown in matrix.pictures(4).items()} == {"source": "pixels-3"}
     matrix.set_edit(4, imagined_edit(matrix, 4))
     assert list(matrix.pictures(4)) == ["source", "edit"]
 
@@ -292,11 +292,11 @@ def test_the_source_of_a_follower_is_the_edit_before() -> None:
 def test_what_follows_an_edit_that_is_not_made_is_not_made_and_says_so(status: Status, was: str) -> None:
     matrix = small_matrix(small_samples(4, follows={1: 0, 2: 1, 3: 0}))
     matrix.set_edit(0, replace(failed(matrix, 0), status=status))
-    assert sorted(matrix.origins.fail_behind(0)) == [1, 2, 3]
+    assert sorted(matrix.origins.fail_dependents(0)) == [1, 2, 3]
     assert [(j.status, j.reason) for j in matrix.judgements()][1:] == [
         (status, f"the edit that it follows {was}: black")
     ] * 3
-    assert small_matrix(2).origins.fail_behind(0) == []
+    assert small_matrix(2).origins.fail_dependents(0) == []
 
 
 def test_a_follower_of_a_sample_with_a_fault_has_one() -> None:
@@ -364,16 +364,16 @@ def test_only_a_control_that_shows_an_edit_needs_one() -> None:
 
 def test_what_is_left_is_one_line() -> None:
     matrix = small_matrix(2, controls=1)
-    assert what_is_left(JudgementTable(matrix)) == "to do: 2 edits, 5 judgements"
+    assert describe_remaining_work(JudgementTable(matrix)) == "to do: 2 edits, 5 judgements"
     made(matrix)
     give_reply(matrix, 0, GOOD)
     assert (
-        what_is_left(JudgementTable(matrix))
+        describe_remaining_work(JudgementTable(matrix))
         == "2 of 2 edits and 1 of 5 judgements are kept; to do: 0 edits, 4 judgements"
     )
     for cell in range(1, len(matrix.cells)):
         give_reply(matrix, cell, GOOD)
-    assert what_is_left(JudgementTable(matrix)) == "Nothing to do: 2 edits and 5 judgements already complete"
+    assert describe_remaining_work(JudgementTable(matrix)) == "Nothing to do: 2 edits and 5 judgements already complete"
 
 
 def test_a_judge_may_ask_what_another_does_not() -> None:

@@ -15,7 +15,7 @@ from edit_eval.errors import RunDirectoryError
 from edit_eval.records import Edit, Reply, Status
 from edit_eval.store.journal import Record, seal
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall, recall_run, refuse_to_go_on
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_journals, load_run_journals, refuse_to_resume
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import reuse
 from small_matrix import (
@@ -82,7 +82,7 @@ def test_a_line_of_the_journal_is_the_reply(directory: RunDirectory) -> None:
     long = Reply(text="so", ended=Status.CUT_OFF, length=9_000_000, values={"yes": 0.25}, final=True, device="cpu:0")
     for reply in (GOOD, KILLED, long):
         line = msgspec.convert(reply_line(matrix, 0, reply), ReplyLine)
-        assert (line.reply, line.to) == (reply, matrix.address(0))
+        assert (line.reply, line.address) == (reply, matrix.address(0))
 
 
 # -- edits --
@@ -344,7 +344,7 @@ def test_a_journal_says_the_same_as_its_lines_one_by_one(directory: RunDirectory
     if looked_at:
         assert matrix.edits[3].status is Status.SKIPPED
     read = [directory.read(journal) for journal in ("edits", "replies")]
-    noticed = recall(matrix, read[0], read[1], directory.path, lambda status: False)
+    noticed = load_journals(matrix, read[0], read[1], directory.path, lambda status: False)
     assert noticed == recalled(other, directory, *written.values())
     assert matrix.edits == other.edits
     assert [*map(matrix.replies, range(len(matrix.cells)))] == [*map(other.replies, range(len(other.cells)))]
@@ -387,13 +387,13 @@ def scores(matrix: Matrix) -> list[float | None]:
 def test_the_last_asking_of_a_key_counts_for_all_that_have_it() -> None:
     matrix = equal_pair()
     for again, text in ((0, "hm"), (1, "Score: 3"), (0, "hm"), (1, "Score: 4")):
-        matrix.put(matrix.lookup(0), again, Reply(text=text, seconds=2.0))
+        matrix.record_reply(matrix.lookup(0), again, Reply(text=text, seconds=2.0))
     assert scores(matrix)[::2] == [4.0, 4.0]
-    assert [(judgement.asked, judgement.seconds) for judgement in matrix.judgements()][::2] == [(2, 4.0), (0, 0.0)]
+    assert [(judgement.n_asked, judgement.seconds) for judgement in matrix.judgements()][::2] == [(2, 4.0), (0, 0.0)]
     matrix.forget_replies(2)
     assert matrix.pending == 4
     matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
-    matrix.put(matrix.lookup(2), 0, Reply(text="Score: 7", seconds=1.0))
+    matrix.record_reply(matrix.lookup(2), 0, Reply(text="Score: 7", seconds=1.0))
     assert scores(matrix)[::2] == [None, 7.0]
     assert [*matrix.judgements()][2].seconds == 1.0, "it is nobody else's by now"
 
@@ -414,13 +414,13 @@ def test_what_was_asked_for_each_cell_is_read_so_and_not_gone_on_with(directory:
         path.write_bytes(b"")
     directory.end()
     after = small_matrix(1, models=("a", "b"), repeats=2)
-    recall_run(after, RunDirectory(directory.path))
+    load_run_journals(after, RunDirectory(directory.path))
     assert scores(after) == ([1.0, None, 2.0, None] if unlike else [1.0, None, 1.0, None])
     if unlike:
         with pytest.raises(RunDirectoryError, match="it can be read, but not be gone on with"):
-            refuse_to_go_on(after, directory.path)
+            refuse_to_resume(after, directory.path)
     else:
-        refuse_to_go_on(after, directory.path)
+        refuse_to_resume(after, directory.path)
     fresh = small_matrix(1, models=("a", "b"), repeats=2)
     mine = RunDirectory(directory.path.with_name("mine"))
     mine.begin()

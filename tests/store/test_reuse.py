@@ -8,7 +8,7 @@ import pytest
 
 from edit_eval.records import Reply, Status
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import edit_record, recall_run
+from edit_eval.store.recall import edit_record, load_run_journals
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 from edit_eval.store.run_folders import reuse
 from small_matrix import Asking, ask, give_reply, made_edit, reply_line, small_matrix, small_samples
@@ -33,7 +33,7 @@ def finished(path: Path, matrix: Matrix, replies: dict[int, list[str]] | None = 
             give_reply(matrix, cell, Reply(text=text))
             directory.append("replies", line)
     directory.end()
-    return RunDirectory.existing(path)
+    return RunDirectory.open_existing(path)
 
 
 def scores(matrix: Matrix) -> list[float | None]:
@@ -51,8 +51,8 @@ def test_edits_and_judgements_with_equal_keys_are_taken(tmp_path: Path) -> None:
         (e.pixels, e.seconds, e.device) for e in theirs.edits
     ]
     alone = small_matrix(3)
-    reader = RunDirectory.existing(directory.path)
-    assert recall_run(alone, reader) == []
+    reader = RunDirectory.open_existing(directory.path)
+    assert load_run_journals(alone, reader) == []
     assert list(alone.judgements()) == list(mine.judgements()), "the records of this run say it all"
     assert all(r["reused_from"] == str(source.path) for name in ("edits", "replies") for r in reader.read(name))
 
@@ -92,7 +92,7 @@ def test_an_edit_that_is_here_takes_the_judgement_of_equal_pixels(tmp_path: Path
     mine.set_edit(0, made_edit(mine, 0, directory, 0))
     assert "0 edits and 1 judgement" in reuse(source, directory, mine)
     directory.end()
-    record = next(iter(RunDirectory.existing(directory.path).read("replies")))
+    record = next(iter(RunDirectory.open_existing(directory.path).read("replies")))
     assert record["edit_model"] == "another"
 
 
@@ -117,7 +117,7 @@ def test_only_edits_that_ended_well_are_taken(tmp_path: Path, trouble: str) -> N
         again.append("edits", {**edit, "image": "../secret"})
     again.end()
     directory, mine = started(tmp_path / "mine"), small_matrix(2)
-    assert "1 edit and 1 judgement" in reuse(RunDirectory.existing(source.path), directory, mine)
+    assert "1 edit and 1 judgement" in reuse(RunDirectory.open_existing(source.path), directory, mine)
     assert [e.status for e in mine.edits] == [Status.PENDING, Status.OK]
     assert len(list((directory.path / "images").rglob("*.png"))) == 1
     directory.end()
@@ -131,7 +131,7 @@ def test_only_what_could_be_read_is_taken_and_then_all_that_was_said(tmp_path: P
     assert "4 edits and 1 judgement" in reuse(source, directory, mine)
     directory.end()
     assert [j.status.value for j in mine.judgements()] == ["ok", "pending", "pending", "pending"]
-    kept = [r["text"] for r in RunDirectory.existing(directory.path).read("replies")]
+    kept = [r["text"] for r in RunDirectory.open_existing(directory.path).read("replies")]
     assert kept == ["hm", "Score: 7"], "as it was asked there"
 
 
@@ -142,9 +142,9 @@ def test_of_a_cell_that_was_asked_anew_the_last_replies_are_taken(tmp_path: Path
     again.append("replies", reply_line(theirs, 0, Reply(text="Score: 3"), 0))
     again.end()
     directory, mine = started(tmp_path / "mine"), small_matrix(1)
-    reuse(RunDirectory.existing(source.path), directory, mine)
+    reuse(RunDirectory.open_existing(source.path), directory, mine)
     directory.end()
-    assert [r["text"] for r in RunDirectory.existing(directory.path).read("replies")] == ["Score: 3"]
+    assert [r["text"] for r in RunDirectory.open_existing(directory.path).read("replies")] == ["Score: 3"]
     assert scores(mine) == [3.0]
 
 
@@ -174,7 +174,7 @@ def test_lines_of_somebody_else_are_left_out(tmp_path: Path) -> None:
     again.append("replies", {"key": 7})
     again.end()
     directory, mine = started(tmp_path / "mine"), small_matrix(2)
-    assert "2 edits and 2 judgements" in reuse(RunDirectory.existing(source.path), directory, mine)
+    assert "2 edits and 2 judgements" in reuse(RunDirectory.open_existing(source.path), directory, mine)
     directory.end()
 
 

@@ -51,7 +51,7 @@ def test_a_second_writer_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
     assert holder["process"] == os.getpid()
     with pytest.raises(RunDirectoryError, match=rf"in use by process {os.getpid()} on {holder['host']} since "):
         started(tmp_path / "run")
-    assert RunDirectory.existing(tmp_path / "run").configuration() == CONFIGURATION, "to read, nobody is asked"
+    assert RunDirectory.open_existing(tmp_path / "run").configuration() == CONFIGURATION, "to read, nobody is asked"
     first.end()
     assert not (tmp_path / "run" / "holder.json").exists()
     started(tmp_path / "run").end()
@@ -99,7 +99,7 @@ def test_who_only_reads_is_told_that_there_is_nothing(tmp_path: Path, there: boo
     if there:
         path.mkdir()
     with pytest.raises(RunDirectoryError, match=words):
-        RunDirectory.existing(path)
+        RunDirectory.open_existing(path)
     assert path.exists() is there
 
 
@@ -130,7 +130,7 @@ def test_each_start_writes_files_of_its_own_and_none_for_nothing(tmp_path: Path)
         "replies/0002.jsonl",
         "samples/0001.jsonl",  # those of the second start are the same
     ]
-    reader = RunDirectory.existing(run)
+    reader = RunDirectory.open_existing(run)
     assert [r["key"] for r in reader.read("edits")] == ["a", "c"]
     assert [r["text"] for r in reader.read("replies")] == ["评分：8"]
     assert list(reader.read("events")) == []
@@ -157,8 +157,12 @@ def test_what_a_start_describes_comes_back(tmp_path: Path) -> None:
     second.write_configuration({"other": 1}, {"x": [1]})
     second.write_samples(other)
     second.end()
-    reader = RunDirectory.existing(tmp_path / "run")
-    assert (reader.configuration(), reader.resolved(), reader.samples()) == ({"other": 1}, {"x": [1]}, other)
+    reader = RunDirectory.open_existing(tmp_path / "run")
+    assert (reader.configuration(), reader.read_resolved_configuration(), reader.samples()) == (
+        {"other": 1},
+        {"x": [1]},
+        other,
+    )
 
 
 def test_samples_of_a_class_that_is_not_strict_about_its_types_come_back(tmp_path: Path) -> None:
@@ -168,7 +172,7 @@ def test_samples_of_a_class_that_is_not_strict_about_its_types_come_back(tmp_pat
     made.write_configuration(CONFIGURATION, RESOLVED)
     made.write_samples((loose, *others))
     made.end()
-    reader = RunDirectory.existing(tmp_path / "run")
+    reader = RunDirectory.open_existing(tmp_path / "run")
     assert reader.samples() == (loose, *others)
     assert reader.damage.total == 0
 
@@ -177,7 +181,7 @@ def test_a_damaged_sample_is_counted_once(tmp_path: Path) -> None:
     described(tmp_path / "run").end()
     path = tmp_path / "run" / "samples" / "0001.jsonl"
     path.write_bytes(path.read_bytes().replace(b"do 1", b"do 7"))
-    reader = RunDirectory.existing(tmp_path / "run")
+    reader = RunDirectory.open_existing(tmp_path / "run")
     assert [sample.id for sample in reader.samples()] == ["s0", "s2"]
     assert reader.damage.total == 1
 
@@ -185,8 +189,8 @@ def test_a_damaged_sample_is_counted_once(tmp_path: Path) -> None:
 def test_a_start_that_was_killed_between_its_two_files_has_described_nothing(tmp_path: Path) -> None:
     described(tmp_path / "run").end()
     (tmp_path / "run" / "config" / "0002.json").write_text(json.dumps({"judges": "of another configuration"}))
-    reader = RunDirectory.existing(tmp_path / "run")
-    assert (reader.configuration(), reader.resolved()) == (CONFIGURATION, RESOLVED)
+    reader = RunDirectory.open_existing(tmp_path / "run")
+    assert (reader.configuration(), reader.read_resolved_configuration()) == (CONFIGURATION, RESOLVED)
 
 
 @pytest.mark.parametrize("name", ["0001.yaml", "0001.json"])
@@ -194,9 +198,9 @@ def test_a_start_that_was_killed_between_its_two_files_has_described_nothing(tmp
 def test_a_damaged_description_is_one_line(tmp_path: Path, name: str, content: str) -> None:
     described(tmp_path / "run").end()
     (tmp_path / "run" / "config" / name).write_text(content)
-    reader = RunDirectory.existing(tmp_path / "run")
+    reader = RunDirectory.open_existing(tmp_path / "run")
     with pytest.raises(RunDirectoryError, match=rf"{name} is damaged; `edit-eval run CONFIG .*` writes it again"):
-        reader.configuration() if name.endswith("yaml") else reader.resolved()
+        reader.configuration() if name.endswith("yaml") else reader.read_resolved_configuration()
     assert not reader.says(CONFIGURATION, RESOLVED, small_samples(3))
 
 
@@ -207,7 +211,7 @@ def test_the_environment_is_the_last_one_that_can_be_read(tmp_path: Path) -> Non
     made.write_environment({"python": "3.11", "models": {}})
     made.end()
     (tmp_path / "run" / "environment" / "0002.json").write_text("{")
-    reader = RunDirectory.existing(tmp_path / "run")
+    reader = RunDirectory.open_existing(tmp_path / "run")
     assert reader.environment() == {"python": "3.11", "models": {}}
     assert reader.environments() == {1: reader.environment()}
 
@@ -268,7 +272,7 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     event(third, "devices", devices=[])
     event(third, "something that a later version records")
     third.end()
-    timeline = RunDirectory.existing(tmp_path / "run").timeline()
+    timeline = RunDirectory.open_existing(tmp_path / "run").timeline()
     assert timeline.activities == (
         Activity(start_number=1, device="cuda:0", kind="editing", model="m", begin=1.0, end=3.5, what="s0"),
         Activity(
@@ -345,7 +349,7 @@ def test_what_is_no_plain_file_or_folder_is_refused_before_it_is_opened(tmp_path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(elsewhere) if what == "link" else os.mkfifo(path)
     said = rf"{path} is a (link|pipe or a device): a run directory must contain only its own files and folders"
-    for opened in (lambda: RunDirectory.existing(tmp_path / "run"), lambda: started(tmp_path / "run")):
+    for opened in (lambda: RunDirectory.open_existing(tmp_path / "run"), lambda: started(tmp_path / "run")):
         with pytest.raises(RunDirectoryError, match=said):
             opened()
     assert not (tmp_path / "run" / "holder.json").exists()
@@ -355,5 +359,5 @@ def test_the_run_directory_itself_may_be_a_link_and_a_stranger_beside_ours_is_no
     described(tmp_path / "there").end()
     (tmp_path / "run").symlink_to(tmp_path / "there")
     (tmp_path / "there" / "notes").symlink_to("/nowhere")
-    assert RunDirectory.existing(tmp_path / "run").configuration() == CONFIGURATION
+    assert RunDirectory.open_existing(tmp_path / "run").configuration() == CONFIGURATION
     started(tmp_path / "run").end()

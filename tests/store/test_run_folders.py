@@ -18,9 +18,16 @@ from edit_eval.records import Picture, Sample
 from edit_eval.run import evaluate
 from edit_eval.store import run_folders
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import recall_run
+from edit_eval.store.recall import load_run_journals
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.run_folders import Place, find_place, new_folder, recorded, runs_of, was_another
+from edit_eval.store.run_folders import (
+    Place,
+    choose_run_folder,
+    new_folder,
+    previous_evaluation_note,
+    read_experiment,
+    runs_of,
+)
 from small_benchmark import configuration, sample_id
 from small_matrix import small_sample
 
@@ -56,7 +63,7 @@ def directory(tmp_path: Path) -> RunDirectory:
     """A run directory whose last start was what `made()` says."""
     directory = RunDirectory(tmp_path / "run")
     directory.begin()
-    directory.write_configuration({}, made().record(tmp_path))
+    directory.write_configuration({}, made().to_record(tmp_path))
     directory.write_samples(made().samples)
     directory.end()
     return directory
@@ -90,7 +97,7 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(time, "strftime", lambda form: "-20260102-030405")
-    places = [find_place(None, "demo", made(), ()) for _ in range(2)]
+    places = [choose_run_folder(None, "demo", made(), ()) for _ in range(2)]
     directories = [place.begin() for place in places]
     assert [str(directory.path) for directory in directories] == [
         "runs/demo-20260102-030405",
@@ -102,18 +109,18 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
 
 
 def test_the_same_evaluation_is_no_other(directory: RunDirectory) -> None:
-    assert made().is_as(recorded(directory))
-    assert was_another(directory, made()) == ""
+    assert made().is_same_evaluation(read_experiment(directory))
+    assert previous_evaluation_note(directory, made()) == ""
     moved = tuple(sample(index, "/another/cache") for index in (0, 1))
-    assert was_another(directory, made(samples=moved)) == "", "where a source lies is no matter"
+    assert previous_evaluation_note(directory, made(samples=moved)) == "", "where a source lies is no matter"
 
 
 def test_retries_make_no_other_evaluation(directory: RunDirectory) -> None:
-    assert was_another(directory, made(judges=(judge(retries=0),))) == ""
+    assert previous_evaluation_note(directory, made(judges=(judge(retries=0),))) == ""
 
 
 def test_a_folder_that_is_new_was_nothing(tmp_path: Path) -> None:
-    assert was_another(RunDirectory(tmp_path / "nowhere"), made()) == ""
+    assert previous_evaluation_note(RunDirectory(tmp_path / "nowhere"), made()) == ""
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,7 @@ def test_of_one_that_is_damaged_one_line_says_that_nothing_is_known(
     file = directory.path / "config" / "0001.json"
     whole = json.loads(file.read_text())
     file.write_text(written if isinstance(written, str) else json.dumps({**whole, **written}))
-    said = was_another(directory, made())
+    said = previous_evaluation_note(directory, made())
     assert said.startswith(f"what this run directory held until now is unknown: {directory.path}/config")
     assert "is damaged" in said
     assert "\n" not in said
@@ -154,7 +161,7 @@ def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
     (config / "0001.yaml").unlink()
     (config / "0001.yaml").write_text("{}")
     (config / "0001.json").write_text("{}")
-    place = find_place(None, "demo", made(), ())
+    place = choose_run_folder(None, "demo", made(), ())
     assert not place.folder.exists()
     assert (place.found, place.sources) == (False, ())
 
@@ -183,19 +190,19 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "words"), OTHERS, ids=[words for _, words in OTHERS])
 def test_what_differs_is_named(directory: RunDirectory, change: dict[str, Any], words: str) -> None:
-    assert f"held another evaluation ({words}); results" in was_another(directory, made(**change))
+    assert f"held another evaluation ({words}); results" in previous_evaluation_note(directory, made(**change))
 
 
 def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> None:
     many = (model("qwen", steps=15, a=1, b=2, c=3),)
-    said = was_another(directory, made(edit_models=many))
+    said = previous_evaluation_note(directory, made(edit_models=many))
     prefix = "edit model qwen: "
     assert f"({prefix}steps 50 -> 15; {prefix}a null -> 1; {prefix}b null -> 2 and 1 more)" in said
 
 
 def test_another_protocol_is_named_alone(directory: RunDirectory) -> None:
     other = replace(judge(), section=replace_section(judge().section, type="viescore"))
-    assert "(judge judge: protocol rubric -> viescore);" in was_another(directory, made(judges=(other,)))
+    assert "(judge judge: protocol rubric -> viescore);" in previous_evaluation_note(directory, made(judges=(other,)))
 
 
 def replace_section(section: ProtocolSection, **changed: Any) -> ProtocolSection:
@@ -203,15 +210,15 @@ def replace_section(section: ProtocolSection, **changed: Any) -> ProtocolSection
 
 
 def test_what_was_recorded_is_what_was_asked(directory: RunDirectory) -> None:
-    experiment = recorded(directory)
+    experiment = read_experiment(directory)
     assert experiment is not None
     assert (experiment.samples, experiment.edit_models, experiment.judges) == (
         made().samples,
         made().edit_models,
         made().judges,
     )
-    assert experiment.asked == made().asked
-    assert recorded(RunDirectory(directory.path / "nowhere")) is None
+    assert experiment.questions_by_judge == made().questions_by_judge
+    assert read_experiment(RunDirectory(directory.path / "nowhere")) is None
 
 
 @pytest.mark.parametrize(("written_meanwhile", "reads"), [(False, 1), (True, 2)])
@@ -226,7 +233,7 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
 
     def counted(matrix: Matrix, run: RunDirectory, *more: Any, **options: Any) -> list[str]:
         read.append(run.path)
-        return recall_run(matrix, run, *more, **options)
+        return load_run_journals(matrix, run, *more, **options)
 
     def begun(place: Place, *shard: Any) -> RunDirectory:
         if written_meanwhile:
@@ -234,7 +241,7 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
                 file.write("torn\n")
         return begin(place, *shard)
 
-    monkeypatch.setattr(run_folders, "recall_run", counted)
+    monkeypatch.setattr(run_folders, "load_run_journals", counted)
     monkeypatch.setattr(Place, "begin", begun)
     again = evaluate(source, report=False, retry=["edit_failed"])
     assert [folder.resolve() for folder in read] == [first.path.resolve()] * reads

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from command_lines import Command, Finished, caller, finish
 from edit_eval import cli
-from edit_eval.reporting.language import VARIABLE, speak
+from edit_eval.reporting.language import VARIABLE, set_language
 from edit_eval.verbs.command_line import command_of
 
 PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
@@ -26,7 +26,7 @@ def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(VARIABLE, "zh")
     monkeypatch.setenv("COLUMNS", "80")
     yield
-    speak("")
+    set_language("")
 
 
 @pytest.fixture(scope="module")
@@ -105,5 +105,5 @@ def test_records_are_english_whoever_ran_it(finished: Finished) -> None:
 
 def test_a_command_does_not_speak_as_the_run_before_it_did(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE)
-    speak("zh")
+    set_language("zh")
     assert "To evaluate:" in command("--help").out

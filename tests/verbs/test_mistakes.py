@@ -63,7 +63,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patches:
         patches.chdir(folder)
         patches.setenv("XDG_CACHE_HOME", str(folder / ".cache"))
-        evaluation.carry_out("good.yaml", RunOptions(run_dir="done", report=False))
+        evaluation.run_evaluation("good.yaml", RunOptions(run_dir="done", report=False))
     shutil.copytree(folder / "done", folder / "torn")
     shutil.rmtree(folder / "torn" / "config")
     return folder

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, Refused, UnreadableError
-from edit_eval.workers.failures import kind_of, lacking, one_line
+from edit_eval.workers.failures import describe_missing_import, kind_of, one_line
 
 
 def failed(code: str) -> BaseException:
@@ -39,7 +39,7 @@ WRAPPED = "try:\n import no_such_library\nexcept ImportError as e:\n raise {} fr
     ],
 )
 def test_what_is_missing(code: str, lacks: str) -> None:
-    missing = lacking(failed(code))
+    missing = describe_missing_import(failed(code))
     assert missing["lacks"] == lacks
     assert missing["pip"] is (importlib.util.find_spec("pip") is not None)
 
@@ -52,8 +52,8 @@ def test_what_is_missing(code: str, lacks: str) -> None:
     ],
 )
 def test_other_failures_lack_nothing(code: str) -> None:
-    assert lacking(failed(code)) == {}
-    assert lacking(LoadError("no server")) == {}
+    assert describe_missing_import(failed(code)) == {}
+    assert describe_missing_import(LoadError("no server")) == {}
 
 
 def test_who_cannot_begin_says_it_without_secrets() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.workers.probe import look
+from edit_eval.workers.probe import probe_environment
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 LAYERS = (
@@ -82,7 +82,7 @@ def test_edits_that_are_there_need_no_library(name: str, parameters: dict[str, s
     """Their tables, and those on the hub, are read before a worker starts."""
     said: dict[str, object] = {}
     order = {"class_path": f"edit_eval.{name}", "path": [], "methods": [], "libraries": []}
-    look({**order, "parameters": parameters}, lambda **fields: said.update(fields))
+    probe_environment({**order, "parameters": parameters}, lambda **fields: said.update(fields))
     assert "class_error" not in said
     assert "missing_class" not in said
     assert not said.get("needs")

@@ -56,7 +56,7 @@ class AuthorsFile:
         """Its path in the cache once downloaded."""
         return cache_folder() / "authors" / self.repository / self.commit / self.path
 
-    def fetched(self) -> Path:
+    def path_in_cache(self) -> Path:
         """Returns its path in the cache. Raises `ConfigurationError`, with how to fetch it, if it is not there."""
         if self._is_whole():
             return self.place
@@ -79,9 +79,11 @@ class AuthorsFile:
                 data = answer.read(_MOST)
         except (OSError, http.client.HTTPException) as error:
             said = error.code if isinstance(error, urllib.error.HTTPError) else getattr(error, "reason", error)
-            raise Stopped(Text("{} ({: }){}", self._not_fetched, str(said).split(), self._by_hand)) from error
+            raise Stopped(Text("{} ({: }){}", self._not_fetched, str(said).split(), self._manual_hint)) from error
         if hashlib.sha256(data).hexdigest() != self.digest:
-            raise Stopped(Text("{} (what came is not that file, or half of it){}", self._not_fetched, self._by_hand))
+            raise Stopped(
+                Text("{} (what came is not that file, or half of it){}", self._not_fetched, self._manual_hint)
+            )
         try:
             write_durably(data, self.place)
         except OSError as error:
@@ -93,7 +95,7 @@ class AuthorsFile:
         return Text("{}: {} was not fetched", self.key, self.address)
 
     @property
-    def _by_hand(self) -> str:
+    def _manual_hint(self) -> str:
         return Text(": try again, or fetch it by hand and {}", self.instead)
 
     def _is_whole(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given, place_of, shown
+from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, folder_of, place_of, quote_text
 from edit_eval.benchmarks.source_pass import Origin
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
@@ -41,7 +41,7 @@ class FileTree:
         """Raises `ConfigurationError` for an archive that is broken or not a plain file."""
         self.folder = folder.parent if folder.is_file() else folder
         only = [folder] if folder.is_file() else None
-        self._files = given(folder) if only else PlainFiles(folder, allow_links)
+        self._files = folder_of(folder) if only else PlainFiles(folder, allow_links)
         self._by_name: dict[str, list[FoundFile]] = {}
         self.archives: list[Path] = []
         self._packed_otherwise: list[str] = []
@@ -79,7 +79,7 @@ class FileTree:
         """Returns the file with this name, or the only one whose name ends with it. Raises `LookupError` if none."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
-            raise LookupError(Text("{} points outside the benchmark's folder {}", shown(name), self.folder))
+            raise LookupError(Text("{} points outside the benchmark's folder {}", quote_text(name), self.folder))
         wanted = "/".join(parts)
         files = [file for file in self._by_name.get(parts[-1], ()) if _ends_with_any(file.name, (wanted,))]
         exactly = [file for file in files if file.name == wanted]
@@ -89,16 +89,16 @@ class FileTree:
                 return _once(some)[0]
         if files:
             raise LookupError(
-                Text("{} is the name of several files: {} and {}", shown(name), files[0].name, files[1].name)
+                Text("{} is the name of several files: {} and {}", quote_text(name), files[0].name, files[1].name)
             )
         packed = Text("; unpack {}", self._packed_otherwise[0]) if self._packed_otherwise else ""
-        raise LookupError(Text("there is no file {} in {} or in its archives{}", shown(name), self.folder, packed))
+        raise LookupError(Text("there is no file {} in {} or in its archives{}", quote_text(name), self.folder, packed))
 
     def read(self, file: FoundFile) -> bytes:
         """Returns a file's bytes. Raises `LookupError` with the reason if it cannot be read."""
         if file.archive is None:
             return self._files.read(file.path, file.name)
-        archive = self._opened(file.archive)
+        archive = self._open_archive(file.archive)
         try:
             if isinstance(archive, tarfile.TarFile):
                 extracted = archive.extractfile(file.name)
@@ -115,7 +115,7 @@ class FileTree:
     @staticmethod
     def origin(file: FoundFile) -> tuple[Origin, ...]:
         """Returns what later starts check to see whether an unpacked file has changed."""
-        return () if file.archive else (Origin.of(file.path),)
+        return () if file.archive else (Origin.from_path(file.path),)
 
     def close(self) -> None:
         """Closes the archives; they are reopened when needed."""
@@ -123,12 +123,12 @@ class FileTree:
             self._open.popitem()[1].close()
 
     def _members(self, path: Path) -> list[str]:
-        archive = self._opened(path)
+        archive = self._open_archive(path)
         if isinstance(archive, tarfile.TarFile):
             return [member.name for member in archive if member.isfile()]
         return [member.filename for member in archive.infolist() if not member.is_dir()]
 
-    def _opened(self, path: Path) -> zipfile.ZipFile | tarfile.TarFile:
+    def _open_archive(self, path: Path) -> zipfile.ZipFile | tarfile.TarFile:
         if path not in self._open:
             try:
                 kind = zipfile.ZipFile if path.suffix.lower() == ".zip" else partial(tarfile.TarFile, mode="r")

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.contract import canonical
-from edit_eval.benchmarks.foreign_values import written_text
+from edit_eval.benchmarks.foreign_values import text_of_value
 from edit_eval.benchmarks.json_items import PROBLEM, ItemReader, kind
-from edit_eval.benchmarks.plain_files import PlainFiles, shown
-from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decoded, nearest
+from edit_eval.benchmarks.plain_files import PlainFiles, quote_text
+from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decode_base64, nearest
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, Origin
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.records import LANGUAGES
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 NAMES, GROUP = "(names)", "(group)"
 """Keys in a row for the names of all fields of its item, and the name of the list the item is in."""
@@ -96,12 +96,17 @@ class FiveDimensions(RowBenchmark):
         for ours, theirs in fields.items():
             if ours not in known:
                 raise ConfigurationError(
-                    Text("benchmark.fields: there is no field {}; {}", shown(ours), nearest(ours, known))
+                    Text("benchmark.fields: there is no field {}; {}", quote_text(ours), nearest(ours, known))
                 )
             full = f"{ours}_{self.language}" if ours in _BY_LANGUAGE else ours
             if mapped.setdefault(full, theirs) != theirs:
                 raise ConfigurationError(
-                    Text("benchmark.fields: {} is given twice: {} and {}", full, shown(mapped[full]), shown(theirs))
+                    Text(
+                        "benchmark.fields: {} is given twice: {} and {}",
+                        full,
+                        quote_text(mapped[full]),
+                        quote_text(theirs),
+                    )
                 )
         if mapped.get(f"instruction_{self.language}") == "":
             raise ConfigurationError(Text("benchmark.fields: instruction is empty: name the field that has it"))
@@ -115,7 +120,7 @@ class FiveDimensions(RowBenchmark):
         """Returns the JSON file."""
         return [self.path]
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns the mapping of names in the file, as JSON."""
         return json.dumps(self._names, ensure_ascii=False, sort_keys=True)
 
@@ -128,7 +133,7 @@ class FiveDimensions(RowBenchmark):
             yield {NAMES: [*item.names], GROUP: item.group, **item.values, **problem}
         if item is None:
             raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self.path))
-        self._pass.said = [Text("{} is not a list of items: ignored", shown(name)) for name in reader.ignored]
+        self._pass.said = [Text("{} is not a list of items: ignored", quote_text(name)) for name in reader.ignored]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns the source, which the row embeds or names."""
@@ -138,10 +143,10 @@ class FiveDimensions(RowBenchmark):
         """Returns the embedded picture, or, if there is none, the file at one of the paths."""
         for field_name in self._names["source"]:
             if text := held.get(field_name):
-                return self._embedded(field_name, text)
+                return self._decode_picture(field_name, text)
         origins: list[Origin] = []
         # An ordinary item has a path that was never a file here: what it lacks is the embedded picture.
-        problems = [self._lacking(held, "source")]
+        problems = [self._describe_missing_field(held, "source")]
         for field_name in self._names["source_path"]:
             value = held.get(field_name)
             if not value:
@@ -149,18 +154,18 @@ class FiveDimensions(RowBenchmark):
             if not isinstance(value, str):
                 problems.append(Text("{} is {}, not a string", field_name, kind(value)))
                 continue
-            what, path = f"{field_name} {shown(value)}", self._files.place(value)
+            what, path = f"{field_name} {quote_text(value)}", self._files.place(value)
             if path is None:
                 problems.append(
                     Text(
                         "{} {} points outside the benchmark's folder {}: copy the pictures into it",
                         field_name,
-                        shown(value),
+                        quote_text(value),
                         self._files.folder,
                     )
                 )
                 continue
-            origins.append(Origin.of(path))
+            origins.append(Origin.from_path(path))
             if os.path.lexists(path):
                 try:
                     data = self._files.read(path, what)
@@ -168,14 +173,14 @@ class FiveDimensions(RowBenchmark):
                     return Held(data, what, Path(path).suffix[1:], tuple(origins))
                 except LookupError as error:
                     raise LookupError(error.args[0], LOOK_AGAIN) from None
-            problems.append(Text("there is no file {} {}", field_name, shown(value)))
-        raise LookupError(joined(list(filter(None, problems)), "; "), *origins)
+            problems.append(Text("there is no file {} {}", field_name, quote_text(value)))
+        raise LookupError(join_texts(list(filter(None, problems)), "; "), *origins)
 
-    def _embedded(self, name: str, text: object) -> Held:
+    def _decode_picture(self, name: str, text: object) -> Held:
         if not isinstance(text, str):
             raise PictureError(self._wrong("source", text, Text("a string of base64")))
         try:
-            data, declared = decoded(text)
+            data, declared = decode_base64(text)
         except ValueError as error:
             raise PictureError(Text("{} is not base64 ({})", name, str(error)[:80])) from None
         return Held(data, name, declared)
@@ -254,7 +259,7 @@ class FiveDimensions(RowBenchmark):
         if value is not None:
             row.faults.append(self._wrong(ours, value, Text("a string")))
         elif required and not any(name in row.too_long for name in self._names[ours]):
-            plain, why = self._plain(ours), self._lacking(row.values, ours)
+            plain, why = self._plain(ours), self._describe_missing_field(row.values, ours)
             row.faults.append(Text("no {}: {}", plain.replace("_", " "), why))
             if lost is not None and self._is_lost(row.values, ours):
                 lost.append(plain)
@@ -263,7 +268,7 @@ class FiveDimensions(RowBenchmark):
     def _word(self, row: Row, ours: str, *, required: bool = False, lost: list[str] | None = None) -> str:
         """Like `_text`, but accepts a number, too."""
         value = self._value(row.values, ours)
-        number = None if isinstance(value, str) else written_text(value)
+        number = None if isinstance(value, str) else text_of_value(value)
         return number if number is not None else self._text(row, ours, required=required, lost=lost)
 
     def _wrong(self, ours: str, value: object, expected: str) -> str:
@@ -272,15 +277,15 @@ class FiveDimensions(RowBenchmark):
     def _plain(self, ours: str) -> str:
         return ours.removesuffix(f"_{self.language}")
 
-    def _lacking(self, values: Mapping[str, Any], ours: str) -> str:
+    def _describe_missing_field(self, values: Mapping[str, Any], ours: str) -> str:
         """Describes which field an item lacks, and which of its other fields may be meant; empty if it needs none."""
         names, plain = self._names[ours], self._plain(ours)
         if empty := next((name for name in names if name in values[NAMES]), ""):
             return Text("{} is empty", empty)
         what = Text("there is no {: or }", names) if names else ""
         if near := self._near(values, names):
-            return Text("{}; if {} is meant, say so: fields: {{{}: {}}}", what, shown(near), plain, near[:80])
-        if other := self._in_another_language(values, plain):
+            return Text("{}; if {} is meant, say so: fields: {{{}: {}}}", what, quote_text(near), plain, near[:80])
+        if other := self._find_other_language(values, plain):
             return Text("{}, only one for benchmark.language: {}", what, other)
         return what
 
@@ -292,7 +297,7 @@ class FiveDimensions(RowBenchmark):
         near = (slip for name in names for slip in difflib.get_close_matches(name, strangers, 1, _NEAR))
         return next(near, "")
 
-    def _in_another_language(self, values: Mapping[str, Any], plain: str) -> str:
+    def _find_other_language(self, values: Mapping[str, Any], plain: str) -> str:
         there = (language for language in LANGUAGES if self._value(values, f"{plain}_{language}") is not None)
         return next(there, "") if plain in _BY_LANGUAGE else ""
 
@@ -301,7 +306,7 @@ class FiveDimensions(RowBenchmark):
         names = self._names[ours]
         there = any(name in values[NAMES] for name in names)
         return bool(names) and not (
-            there or self._near(values, names) or self._in_another_language(values, self._plain(ours))
+            there or self._near(values, names) or self._find_other_language(values, self._plain(ours))
         )
 
     def _has_no_source(self, values: Mapping[str, Any]) -> bool:

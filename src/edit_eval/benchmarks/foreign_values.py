@@ -53,7 +53,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
     raise NoPlainValue(Text("a value of the type {}", type(value).__name__))
 
 
-def written_text(value: Any) -> str | None:
+def text_of_value(value: Any) -> str | None:
     """Returns the text of a plain value: the digits of a whole number, even if it comes as 1.0; None if it has none."""
     if isinstance(value, str):
         return value
@@ -62,7 +62,7 @@ def written_text(value: Any) -> str | None:
     return None if isinstance(value, bool) or not isinstance(value, (int, float)) else str(value)
 
 
-def written_list(text: str) -> list[Any] | None:
+def parse_list(text: str) -> list[Any] | None:
     """Returns the list that a cell holds as JSON, as Python or as numpy writes one; None if it holds none."""
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]") and len(text) < _LONGEST):

@@ -124,7 +124,7 @@ class ItemReader:
     # -- what an item is
 
     def _list(self, group: str) -> Iterator[BenchmarkItem]:
-        for place, value in enumerate(self._listed(), 1):
+        for place, value in enumerate(self._list_values(), 1):
             yield self._item(value, group, place)
 
     def _find_others(self) -> set[str] | None:
@@ -143,7 +143,7 @@ class ItemReader:
                         return None
                     continue
                 filled = objects = marked = False
-                for value in self._listed():
+                for value in self._list_values():
                     filled = True
                     if isinstance(value, _Members):
                         objects, marked = True, marked or any(self._marks(key) for key, _ in value)
@@ -181,7 +181,7 @@ class ItemReader:
             return
         if alone and all(isinstance(value, _Members) for value in values):
             columns = any(self._marks(name) for name, _ in members)
-            for name, value in _transposed(members) if columns else members:
+            for name, value in _transpose_columns(members) if columns else members:
                 yield self._item(value, key=name)
         elif alone and self._wanted is None and all(type(value) is list for value in values):
             for name, value in members:
@@ -210,7 +210,7 @@ class ItemReader:
 
     # -- the text, chunk by chunk
 
-    def _listed(self) -> Iterator[Any]:
+    def _list_values(self) -> Iterator[Any]:
         """Yields each value of the list ahead."""
         self._take("[")
         for _ in self._elements("]"):
@@ -274,7 +274,7 @@ class ItemReader:
     def _more(self) -> None:
         """Reads on by at least a quarter of the buffer, so that a long value is parsed only a few times."""
         data = self._file.read(max(_CHUNK, (len(self._text) - self._place) // 4))
-        self._bytes, self._lines = self._at(self._place)
+        self._bytes, self._lines = self._offset_of(self._place)
         self._text, self._place = self._text[self._place :], 0
         self.position, self._ended = self.position + len(data), not data
         try:
@@ -321,18 +321,18 @@ class ItemReader:
                     self._count,
                 )
             )
-        at, lines = self._at(place)
+        at, lines = self._offset_of(place)
         return ConfigurationError(
             Text("benchmark.data_path: {} is not valid JSON at byte {} (line {}): {}", self.path, at, lines + 1, reason)
         )
 
-    def _at(self, place: int) -> tuple[int, int]:
+    def _offset_of(self, place: int) -> tuple[int, int]:
         """Returns the bytes and lines of the file before a place in the buffer."""
         size = place if self._text.isascii() else len(self._text[:place].encode())
         return self._bytes + size, self._lines + self._text.count("\n", 0, place)
 
 
-def _transposed(columns: _Members) -> Iterator[tuple[str, _Members]]:
+def _transpose_columns(columns: _Members) -> Iterator[tuple[str, _Members]]:
     """Yields each row of an object of columns, which are objects of values by row."""
     rows: dict[str, _Members] = {}
     for name, column in columns:

@@ -62,14 +62,14 @@ def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     """
     places: dict[tuple[str, str], str] = {}
 
-    def known(picture: Picture) -> Picture:
+    def locate_picture(picture: Picture) -> Picture:
         wanted = picture.digest, os.path.splitext(picture.path)[1]
         if wanted not in places:
-            places[wanted] = _known(picture.digest, picture.path)
+            places[wanted] = _find_path(picture.digest, picture.path)
         return replace(picture, path=places[wanted])
 
     return tuple(
-        replace(sample, pictures={name: known(picture) for name, picture in sample.pictures.items()})
+        replace(sample, pictures={name: locate_picture(picture) for name, picture in sample.pictures.items()})
         for sample in samples
     )
 
@@ -92,7 +92,7 @@ def may_be_known(picture: Picture) -> bool:
     return any(map(os.path.isfile, _places(picture.digest, picture.path)))
 
 
-def _known(digest: str, recorded: str) -> str:
+def _find_path(digest: str, recorded: str) -> str:
     return next((place for place in _places(digest, recorded) if _has(place, digest)), "")
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.plain_files import PlainFiles, given, place_of
+from edit_eval.benchmarks.plain_files import PlainFiles, folder_of, place_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.hub import local_path
 from edit_eval.json_values import Unchecked
@@ -29,7 +29,7 @@ def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
     """
     path = local_path(data_path, ("*.parquet",))
     if not path.is_dir():
-        return [given(path).check(path)]
+        return [folder_of(path).check(path)]
     plain = PlainFiles(path, allow_links)
     there = ((file, file.relative_to(path)) for file in plain.walk() if file.name.endswith(".parquet"))
     seen = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]

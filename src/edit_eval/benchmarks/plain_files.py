@@ -66,7 +66,7 @@ class PlainFiles:
         path = os.path.normpath(os.path.join(folder, name.replace("\\", "/")))
         return path if "\0" not in path and os.path.commonpath((folder, path)) == folder else None
 
-    def refused(self, path: str | os.PathLike[str], name: str) -> str:
+    def refusal_reason(self, path: str | os.PathLike[str], name: str) -> str:
         """Returns why a file of the folder may not be opened; empty if it may. `name` is what the answer calls it.
 
         A missing file is not refused.
@@ -84,13 +84,13 @@ class PlainFiles:
 
     def check(self, path: Path) -> Path:
         """Returns the path. Raises `ConfigurationError` if it is refused."""
-        if why := self.refused(path, str(path)):
+        if why := self.refusal_reason(path, str(path)):
             raise ConfigurationError(Text("benchmark.data_path: {}", why))
         return path
 
     def read(self, path: str | os.PathLike[str], name: str) -> bytes:
         """Returns a file's bytes. Raises `LookupError` with the reason if it cannot be read."""
-        if why := self.refused(path, name):
+        if why := self.refusal_reason(path, name):
             raise LookupError(why)
         try:
             if os.stat(path).st_size > MAX_FILE_BYTES:
@@ -105,11 +105,11 @@ def place_of(path: Path) -> str:
     return os.path.join(os.path.realpath(path.parent), path.name)
 
 
-def given(path: Path) -> PlainFiles:
+def folder_of(path: Path) -> PlainFiles:
     """Returns the folder of a file that the user names, which may be a link to anywhere."""
     return PlainFiles(path.parent, allow_links=True)
 
 
-def shown(text: str) -> str:
+def quote_text(text: str) -> str:
     """Quotes untrusted text, shortened to fit a line of ours."""
     return repr(text if len(text) <= 80 else text[:77] + "...")

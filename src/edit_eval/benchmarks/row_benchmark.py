@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
-from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value, written_text
+from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value, text_of_value
 from edit_eval.benchmarks.json_items import KEY, LINE, PLACE, PROBLEM, ItemReader, kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.plain_files import given, shown
+from edit_eval.benchmarks.plain_files import folder_of, quote_text
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
 from edit_eval.errors import ConfigurationError, PictureError
@@ -24,7 +24,7 @@ from edit_eval.files.hub import local_path
 from edit_eval.json_values import Unchecked
 from edit_eval.masks import mask_problem
 from edit_eval.records import LANGUAGES, Picture, Sample
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 _ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}
 _NEAR = 0.75  # how similar a label must be to a known one to count as a misspelling of it
@@ -109,7 +109,7 @@ class Row:
     def text(self, name: str, *, required: bool = False) -> str:
         """Returns a field's text: the digits of a number, empty if missing."""
         value = self.values.get(name)
-        if (number := written_text(value)) is not None and not isinstance(value, str):
+        if (number := text_of_value(value)) is not None and not isinstance(value, str):
             return number
         if isinstance(value, str) and value.strip():
             return value
@@ -127,9 +127,9 @@ class Row:
         bare = "_".join(said.lower().split())
         near = [bare] if bare in known else difflib.get_close_matches(bare, known, 1, _NEAR)
         if near:
-            self.notes.append(Text("{} {} is taken as {!r}", name, shown(said), near[0]))
+            self.notes.append(Text("{} {} is taken as {!r}", name, quote_text(said), near[0]))
             return near[0]
-        self.faults.append(Text("{} is {}, not one of {}", name, shown(said), known))
+        self.faults.append(Text("{} is {}, not one of {}", name, quote_text(said), known))
         return said
 
 
@@ -151,7 +151,7 @@ class RowBenchmark(ABC):
         for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
             if (value := getattr(parameters, key, valid[0])) not in valid:
                 raise ConfigurationError(
-                    Text("benchmark.{}: {} is not valid; {}", key, shown(value), nearest(value, valid))
+                    Text("benchmark.{}: {} is not valid; {}", key, quote_text(value), nearest(value, valid))
                 )
         self.parameters = parameters
         self.language: str = getattr(parameters, "language", LANGUAGES[0])
@@ -175,7 +175,7 @@ class RowBenchmark(ABC):
     def _pass(self) -> SourcePass:
         links = " allow_links" if self.parameters.allow_links else ""
         files = self.files()
-        name = f"{type(self).__name__}{links} {self.kept()}"
+        name = f"{type(self).__name__}{links} {self.cache_key()}"
         return SourcePass(files, self._cache, name, self.pictures_share)
 
     @abstractmethod
@@ -206,7 +206,7 @@ class RowBenchmark(ABC):
         named = str(held.get("path") or "") if isinstance(held, Mapping) else ""
         return Held(data, name, PurePosixPath(named).suffix[1:])
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns what, besides the files, determines the findings of a pass."""
         return ""
 
@@ -234,10 +234,10 @@ class RowBenchmark(ABC):
             if sample.fault and LINE in row.values:
                 self.lines[sample.index] = row.values[LINE]
             said = filter(None, (finding.note, *row.notes))
-            notes += [Text("index {} ({}): {}", sample.index, shown(sample.id), note) for note in said]
+            notes += [Text("index {} ({}): {}", sample.index, quote_text(sample.id), note) for note in said]
             yield sample
         if self.sizes and count not in self.sizes:
-            expected = joined([f"{size:,}" for size in self.sizes], " or ")
+            expected = join_texts([f"{size:,}" for size in self.sizes], " or ")
             notes.insert(0, Text("{} has {:,} rows; the authors' sets have {}", self.path, count, expected))
         self.notes = (*notes, *self._pass.said)
 
@@ -286,7 +286,7 @@ class RowBenchmark(ABC):
                 why, *looked = error.args
                 faults.append(Text("no {}: {}", name, why) if why else Text("no {}", name))
                 origins += looked or ([LOOK_AGAIN] if isinstance(value, str) else [])
-        return CheckedRow(index, texts, too_long, laid, joined(faults), joined(notes), tuple(origins))
+        return CheckedRow(index, texts, too_long, laid, join_texts(faults), join_texts(notes), tuple(origins))
 
     def _sample(self, finding: CheckedRow, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         faults = [*([finding.fault] if finding.fault else []), *row.faults]
@@ -317,7 +317,7 @@ class RowBenchmark(ABC):
             difficulty=draft.difficulty,
             description=draft.description,
             rationale=draft.rationale,
-            fault=joined(dict.fromkeys(faults)) if faults else "",
+            fault=join_texts(dict.fromkeys(faults)) if faults else "",
         )
 
 
@@ -368,10 +368,10 @@ class FilesBenchmark(RowBenchmark):
         links = self.parameters.allow_links
         self._tree = FileTree(self.path.parent if is_json else self.path, allow_links=links)
         self._pictures = FileTree(pictures, allow_links=links) if self.parameters.pictures_path else self._tree
-        there = self.rows_in(self._tree)
+        there = self.find_row_files(self._tree)
         self._named = self.path if is_json else None
         if not there and self.rows_file:
-            self._named = self.rows_file.fetched()
+            self._named = self.rows_file.path_in_cache()
         if self._named:
             there = [FoundFile(self._named.name, None, self._named)]
         if not there:
@@ -385,21 +385,21 @@ class FilesBenchmark(RowBenchmark):
         for number, file in enumerate(self._rows_in):
             try:
                 own = file.path == self._named  # the user named it
-                data = given(file.path).read(file.path, file.name) if own else self._tree.read(file)
+                data = folder_of(file.path).read(file.path, file.name) if own else self._tree.read(file)
             except LookupError as error:
                 raise ConfigurationError(Text("benchmark.data_path: {}", error.args[0])) from None
-            rows = [unfolded for row in self.parsed(data, file) for unfolded in self.unfold(row, file)]
+            rows = [unfolded for row in self.parse_rows(data, file) for unfolded in self.unfold(row, file)]
             for place, row in enumerate(rows, 1):
                 self.share = (number + place / len(rows)) / len(self._rows_in)
                 yield row
         self._tree.close()
         self._pictures.close()
 
-    def rows_in(self, tree: FileTree) -> list[FoundFile]:
+    def find_row_files(self, tree: FileTree) -> list[FoundFile]:
         """Returns the files with the rows."""
         return tree.first_named(self.names)
 
-    def parsed(self, data: bytes, file: FoundFile) -> Iterator[Unchecked]:
+    def parse_rows(self, data: bytes, file: FoundFile) -> Iterator[Unchecked]:
         """Yields the rows of a file. Raises `ConfigurationError` if it has none."""
         number = -1
         for number, item in enumerate(ItemReader(file.path, data=data).items()):
@@ -419,20 +419,20 @@ class FilesBenchmark(RowBenchmark):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
         file = self._pictures.find(held)
         origins, data = self._pictures.origin(file), self._pictures.read(file)
-        return held_as(data, name, held, tuple(origin.read(data) for origin in origins))
+        return picture_from_file(data, name, held, tuple(origin.read(data) for origin in origins))
 
 
-def numbered(name: str, held: Iterable[Any]) -> Unchecked:
+def number_pictures(name: str, held: Iterable[Any]) -> Unchecked:
     """Names several pictures of a kind: `source`, `source_2`, ..."""
     return {f"{name}_{number}" if number > 1 else name: picture for number, picture in enumerate(held, 1)}
 
 
-def held_as(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:
+def picture_from_file(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:
     """Returns a picture read from the file at the row's `path`."""
-    return Held(data, f"{name} {shown(path)}", PurePosixPath(path).suffix[1:], origins)
+    return Held(data, f"{name} {quote_text(path)}", PurePosixPath(path).suffix[1:], origins)
 
 
-def decoded(text: str) -> tuple[bytes, str]:
+def decode_base64(text: str) -> tuple[bytes, str]:
     """Decodes base64, and returns the kind given by a `data:` address, too. Raises `ValueError` if it is not base64."""
     head, _, rest = text.partition(",") if text.startswith("data:") else ("", "", text)
     data = base64.b64decode("".join(rest.split()), validate=True)
@@ -443,7 +443,7 @@ def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
     """Returns oddities of a picture that are not faults: it is not the kind it `declared`, or has an unusual form."""
     claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
     wrong = claimed and claimed != picture.kind and claimed not in ("heic", "heif")
-    called = Text("{} is declared as {} but is {}: used as such", what, shown(declared), picture.kind)
+    called = Text("{} is declared as {} but is {}: used as such", what, quote_text(declared), picture.kind)
     return [*([called] if wrong else []), *([f"{what} {picture.oddity}"] if picture.oddity else [])]
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from edit_eval.benchmarks.contract import canonical
-from edit_eval.benchmarks.plain_files import shown
+from edit_eval.benchmarks.plain_files import quote_text
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 _NEAR = 0.75  # how similar a label must be to another to count as a misspelling of it
 _RARER = 5  # times as often the right label must occur
@@ -39,7 +39,7 @@ def refuse_bad(samples: Iterable[Sample], source: str = "", lines: Mapping[int, 
     )
     if faults:
         more = len(faults) - 1
-        rest = Text(" (and {})", counted(more, "more bad sample")) if more else ""
+        rest = Text(" (and {})", pluralize(more, "more bad sample")) if more else ""
         advice = Text("fix the file, or set `benchmark.on_bad_sample: skip`")
         where = Text("{}: ", source) if source else ""
         raise BenchmarkError(Text("{}{}{}; {}", where, faults[0], rest, advice), faults)
@@ -52,7 +52,7 @@ def refuse_nothing(samples: Iterable[Sample]) -> None:
         raise BenchmarkError(Text("no sample can be used, so there is nothing to edit. The first: {}", faults[0]))
 
 
-def passing(
+def filter_samples(
     samples: Sequence[Sample],
     *,
     categories: Sequence[str] = (),
@@ -125,7 +125,7 @@ def _instead(stranger: str, known: set[str]) -> str:
     return Text("; there are: {}", [*there[:8], *(["..."] if len(there) > 8 else [])])
 
 
-def in_unicode(sample: Sample) -> Sample:
+def check_unicode(sample: Sample) -> Sample:
     """Returns the sample; a bad one, with such characters spelt out, if a text has half of a surrogate pair.
 
     No file, server or judge takes such a text: it cannot be encoded.
@@ -144,7 +144,7 @@ def in_unicode(sample: Sample) -> Sample:
         facts={} if "facts" in broken else sample.facts,
         instructions={name: _spelt(text) for name, text in sample.instructions.items()},
         pictures={},
-        fault=joined(filter(None, (sample.fault, fault))),
+        fault=join_texts(filter(None, (sample.fault, fault))),
     )
 
 
@@ -152,7 +152,7 @@ def _spelt(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def tidied(sample: Sample) -> Sample:
+def tidy_labels(sample: Sample) -> Sample:
     """Returns the sample with whitespace in its labels trimmed and collapsed."""
     category, difficulty = canonical(_tidy(sample.category)), _tidy(sample.difficulty)
     tags = tuple(map(_tidy, sample.tags))
@@ -167,26 +167,26 @@ def lint(samples: Sequence[Sample], said: Iterable[str] = ()) -> tuple[str, ...]
     Reports labels with stray spaces or one letter off a frequent one, sets of unequal size, a language that some lack,
     and repeated edits. Notes that differ only in names and numbers are merged.
     """
-    labels = [*_labels(samples, "category"), *_labels(samples, "difficulty"), *_spaced(samples, "tag")]
-    return (*_together(said), *labels, *_sets(samples), *_together(_repeats(samples)))
+    labels = [*_labels(samples, "category"), *_labels(samples, "difficulty"), *_spacing_notes(samples, "tag")]
+    return (*_merge_notes(said), *labels, *_sets(samples), *_merge_notes(_repeats(samples)))
 
 
 def _tidy(label: str) -> str:
     return " ".join(label.split())
 
 
-def _of(sample: Sample, name: str) -> tuple[str, ...]:
+def _labels_of(sample: Sample, name: str) -> tuple[str, ...]:
     return sample.tags if name == "tag" else (getattr(sample, name),)
 
 
-def _spaced(samples: Sequence[Sample], name: str) -> list[str]:
+def _spacing_notes(samples: Sequence[Sample], name: str) -> list[str]:
     indices = defaultdict(list)
     for sample in samples:
-        for label in _of(sample, name):
+        for label in _labels_of(sample, name):
             if label != _tidy(label):
                 indices[label].append(sample.index)
     return [
-        Text("{} {} is taken as {} ({})", name, shown(label), shown(_tidy(label)), _places(at))
+        Text("{} {} is taken as {} ({})", name, quote_text(label), quote_text(_tidy(label)), _places(at))
         for label, at in indices.items()
     ]
 
@@ -196,19 +196,19 @@ def _labels(samples: Sequence[Sample], name: str) -> list[str]:
     for sample in samples:
         if label := _tidy(getattr(sample, name)):
             indices[label].append(sample.index)
-    notes = _spaced(samples, name)
+    notes = _spacing_notes(samples, name)
     for label, at in indices.items():
         frequent = [other for other, places in indices.items() if len(places) >= _RARER * len(at)]
         alike = [other for other in indices if other != label and other.casefold() == label.casefold()]
         alike = [other for other in alike if len(indices[other]) > len(at)]
         near = alike or difflib.get_close_matches(label, frequent, 1, _NEAR)
-        if near and _without_digits(near[0]) != _without_digits(label):
-            meant = Text("{} ({})", shown(near[0]), counted(len(indices[near[0]]), "sample"))
-            notes.append(Text("{} {} ({}) may mean {}: left unchanged", name, shown(label), _places(at), meant))
+        if near and _strip_digits(near[0]) != _strip_digits(label):
+            meant = Text("{} ({})", quote_text(near[0]), pluralize(len(indices[near[0]]), "sample"))
+            notes.append(Text("{} {} ({}) may mean {}: left unchanged", name, quote_text(label), _places(at), meant))
     return notes
 
 
-def _without_digits(label: str) -> str:
+def _strip_digits(label: str) -> str:
     return re.sub(r"\d+", "", label)
 
 
@@ -219,14 +219,21 @@ def _sets(samples: Sequence[Sample]) -> list[str]:
         (most, more), (least, less) = sizes.most_common()[0], sizes.most_common()[-1]
         text = Text("the mean over samples weights categories by size, the mean over categories does not")
         notes.append(
-            Text("categories are of unequal size, {} {} to {} {}: {}", shown(most), more, shown(least), less, text)
+            Text(
+                "categories are of unequal size, {} {} to {} {}: {}",
+                quote_text(most),
+                more,
+                quote_text(least),
+                less,
+                text,
+            )
         )
     good = [sample for sample in samples if not sample.fault]
     for language in dict.fromkeys(name for sample in good for name in sample.instructions):
         there = sum(language in sample.instructions for sample in good)
         if there < len(good):
             notes.append(
-                Text("only {} of {} have an instruction in `{}`", there, counted(len(good), "sample"), language)
+                Text("only {} of {} have an instruction in `{}`", there, pluralize(len(good), "sample"), language)
             )
     return notes
 
@@ -239,13 +246,16 @@ def _repeats(samples: Sequence[Sample]) -> Iterable[str]:
             continue
         other = first.setdefault((*digests, " ".join(sample.instruction.split()).casefold()), sample)
         if other is not sample:
-            repeats = Text("repeats index {} ({})", other.index, shown(other.id))
+            repeats = Text("repeats index {} ({})", other.index, quote_text(other.id))
             yield Text(
-                "index {} ({}) {} (same picture and instruction): both count", sample.index, shown(sample.id), repeats
+                "index {} ({}) {} (same picture and instruction): both count",
+                sample.index,
+                quote_text(sample.id),
+                repeats,
             )
 
 
-def _together(notes: Iterable[str]) -> list[str]:
+def _merge_notes(notes: Iterable[str]) -> list[str]:
     """Merges notes that differ only in quoted names and numbers."""
     groups = defaultdict(list)
     for note in notes:
@@ -256,11 +266,11 @@ def _together(notes: Iterable[str]) -> list[str]:
 def _with_others(group: Sequence[str]) -> str:
     others = [match[1] for note in group[1:] if (match := _INDEX.search(note))]
     if len(group) == 1 or not others:
-        return joined(group)
+        return join_texts(group)
     return Text("{} (likewise {})", group[0], _places(others))
 
 
 def _places(indices: Sequence[object]) -> str:
     """Returns a text like `3 samples: index 4, 7, 9`."""
     more = Text(" and {} more", len(indices) - _NAMED) if len(indices) > _NAMED else ""
-    return Text("{}: index {}{}", counted(len(indices), "sample"), indices[:_NAMED], more)
+    return Text("{}: index {}{}", pluralize(len(indices), "sample"), indices[:_NAMED], more)

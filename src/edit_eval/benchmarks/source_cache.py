@@ -23,7 +23,7 @@ from pathlib import Path
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.pictures import HEIC, checked_picture, oddity, sweep_temporary, write_durably
+from edit_eval.pictures import HEIC, decode_picture, oddity, sweep_temporary, write_durably
 from edit_eval.text import Text
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -71,7 +71,7 @@ class SourceCache:
                 return CachedSource(
                     str(path), digest, len(data), path.suffix[1:], path.stat().st_ctime_ns, oddity(data)
                 )
-        picture, format_name, oddness = checked_picture(data, name)
+        picture, format_name, oddness = decode_picture(data, name)
         if format_name == HEIC:
             as_png = io.BytesIO()
             picture.save(as_png, "PNG")
@@ -81,7 +81,7 @@ class SourceCache:
         self._write(data, path)
         return CachedSource(str(path), digest, len(data), kind, path.stat().st_ctime_ns, oddness)
 
-    def held(self, source: CachedSource) -> CachedSource | None:
+    def verify_source(self, source: CachedSource) -> CachedSource | None:
         """Returns an indexed picture as it is now; None if it is missing or has changed.
 
         Its bytes are read only if the file was touched.

@@ -24,7 +24,7 @@ from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache, f
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.json_values import Json, JsonObject, Unchecked
 from edit_eval.pictures import MAX_PIXELS
-from edit_eval.text import Text, packed, unpacked
+from edit_eval.text import Text, text_from_json, text_to_json
 
 MAX_TEXT = 100_000
 """Texts with more characters are dropped from a row: they had another purpose."""
@@ -46,7 +46,7 @@ class Origin:
     """SHA-256 of its bytes; empty if it was not read."""
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> Origin:
+    def from_path(cls, path: str | os.PathLike[str]) -> Origin:
         """Returns a file's current state."""
         return cls(os.fspath(path), state_of(path))
 
@@ -100,15 +100,15 @@ class CheckedRow:
                 for origin in entry["origins"]
             ),
         }
-        texts = {name: unpacked(entry[name]) for name in ("fault", "note")}
-        values = {name: unpacked(value) if name == PROBLEM else value for name, value in entry["values"].items()}
+        texts = {name: text_from_json(entry[name]) for name in ("fault", "note")}
+        values = {name: text_from_json(value) if name == PROBLEM else value for name, value in entry["values"].items()}
         return cls(**(entry | read | texts | {"values": values}))
 
     def to_json(self) -> JsonObject:
         """Returns plain data for `from_json`: its sentences keep their templates."""
         entry = dataclasses.asdict(self)
-        values = {name: packed(value) if name == PROBLEM else value for name, value in self.values.items()}
-        return entry | {"fault": packed(self.fault), "note": packed(self.note), "values": values}
+        values = {name: text_to_json(value) if name == PROBLEM else value for name, value in self.values.items()}
+        return entry | {"fault": text_to_json(self.fault), "note": text_to_json(self.note), "values": values}
 
 
 class SourcePass:
@@ -133,7 +133,7 @@ class SourcePass:
 
     def findings(self, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
         """Yields the findings of an earlier pass over the same files if its pictures still exist; else reads."""
-        remembered = self._remembered()
+        remembered = self._reuse_findings()
         yield from self._read(self._state(), read) if remembered is None else remembered
 
     def verify(self) -> str:
@@ -141,7 +141,7 @@ class SourcePass:
 
         The next pass extracts them from the benchmark's files again. Returns one line if there were any.
         """
-        altered = sum(map(self._cache.drop_if_altered, _pictures(self._recorded()[1])))
+        altered = sum(map(self._cache.drop_if_altered, _pictures(self._read_index()[1])))
         images = (
             Text("1 source image in the cache is")
             if altered == 1
@@ -177,12 +177,12 @@ class SourcePass:
                 )
             ) from error
 
-    def _remembered(self) -> list[CheckedRow] | None:
-        files, findings = self._recorded()
+    def _reuse_findings(self) -> list[CheckedRow] | None:
+        files, findings = self._read_index()
         held: dict[CachedSource, CachedSource] = {}
         origins: dict[Origin, Origin] = {}
         for picture in _pictures(findings):
-            if (still := self._cache.held(picture)) is None:
+            if (still := self._cache.verify_source(picture)) is None:
                 return None
             held[picture] = still
         for origin in {origin for finding in findings for origin in finding.origins}:
@@ -207,7 +207,7 @@ class SourcePass:
                 self._write_index(now, findings)
         return findings
 
-    def _recorded(self) -> tuple[list[Origin], list[CheckedRow]]:
+    def _read_index(self) -> tuple[list[Origin], list[CheckedRow]]:
         """Returns the files as they were indexed and what was found in them; nothing if they have changed."""
         states = self._state()
         index = self._cache.read_index(self._name)
@@ -220,7 +220,7 @@ class SourcePass:
             for file, state in zip(files, states, strict=True):
                 if file.now(read=state[0] <= _SMALL) is None:
                     return [], []
-            self.said = unpacked(index["said"])
+            self.said = text_from_json(index["said"])
             return files, [CheckedRow.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
             return [], []
@@ -229,7 +229,7 @@ class SourcePass:
         index: JsonObject = {
             "head": _INDEX_HEAD,
             "files": [dataclasses.asdict(file) for file in files],
-            "said": packed(self.said),
+            "said": text_to_json(self.said),
             "findings": [finding.to_json() for finding in findings],
         }
         self._cache.write_index(self._name, index)

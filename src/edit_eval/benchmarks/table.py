@@ -14,16 +14,25 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
-from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value, written_list, written_text
+from edit_eval.benchmarks.foreign_values import NoPlainValue, parse_list, plain_value, text_of_value
 from edit_eval.benchmarks.json_items import LINE, PROBLEM, kind
-from edit_eval.benchmarks.plain_files import PlainFiles, shown
-from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decoded, held_as, nearest
+from edit_eval.benchmarks.plain_files import PlainFiles, quote_text
+from edit_eval.benchmarks.row_benchmark import (
+    Draft,
+    Held,
+    Row,
+    RowBenchmark,
+    RowParameters,
+    decode_base64,
+    nearest,
+    picture_from_file,
+)
 from edit_eval.benchmarks.source_pass import CheckedRow, Origin
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, TableFile, find_table, table_names
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Sample
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 _NAMES = """
 id: id sample_id image_id uid key idx index 编号
@@ -106,7 +115,9 @@ class TableBenchmark(RowBenchmark):
         """Returns the table's files, or the archive that holds it and its pictures."""
         self._tree = FileTree(self.path) if is_archive(self.path) else None
         links = self.parameters.allow_links
-        self._table = find_table(self.path, allow_links=links) if self._tree is None else self._in_archive(self._tree)
+        self._table = (
+            find_table(self.path, allow_links=links) if self._tree is None else self._extract_table(self._tree)
+        )
         self._folder = os.path.abspath(os.path.expanduser(self.parameters.pictures_path or str(self._table.folder)))
         self._files = PlainFiles(Path(self._folder), links)
         named = {
@@ -116,12 +127,12 @@ class TableBenchmark(RowBenchmark):
         self._columns = self.find_columns(self._table.columns())
         return self._table.files if self._tree is None else [self.path]
 
-    def looked_at(self) -> tuple[TableFile, dict[str, str]]:
+    def inspect_table(self) -> tuple[TableFile, dict[str, str]]:
         """Returns the table and our names -> its columns; opens no picture. Raises `ConfigurationError`."""
         self.files()
         return self._table, self._columns
 
-    def _in_archive(self, tree: FileTree) -> TableFile:
+    def _extract_table(self, tree: FileTree) -> TableFile:
         """Copies the table out of an archive into the cache; its pictures, perhaps a thousand times as large, stay."""
         names = table_names(tree.names)
         if len(names) != 1:
@@ -136,7 +147,7 @@ class TableBenchmark(RowBenchmark):
         self._inside = PurePosixPath(names[0]).parent
         return find_table(self._cache.lay_text(data, PurePosixPath(names[0]).name))
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns the columns and where the pictures are; for a folder of pictures, their names."""
         there = [] if self.path.is_file() else sorted(os.listdir(self._table.folder))
         pictures = [name for name in there if name.lower().endswith(PICTURES)]
@@ -149,7 +160,7 @@ class TableBenchmark(RowBenchmark):
             valid = (*_GUESSES, "instruction")
             if ours not in valid and not re.fullmatch(r"source_([2-9]|[1-9]\d+)", ours):
                 raise ConfigurationError(
-                    Text("benchmark.fields: there is no field {}; {}", shown(ours), nearest(ours, valid))
+                    Text("benchmark.fields: there is no field {}; {}", quote_text(ours), nearest(ours, valid))
                 )
             if theirs and theirs not in there:
                 raise ConfigurationError(
@@ -157,7 +168,7 @@ class TableBenchmark(RowBenchmark):
                         "benchmark.fields.{}: {} has no column {}; {}",
                         ours,
                         where,
-                        shown(theirs),
+                        quote_text(theirs),
                         nearest(theirs, there),
                     )
                 )
@@ -210,7 +221,7 @@ class TableBenchmark(RowBenchmark):
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
         unused = Text("; in no sample: {}", self._unused[:12]) if self._unused else ""
-        numbered = numbered_note(self._sources, self._ids)
+        numbered = row_number_note(self._sources, self._ids)
         self.notes = (
             Text("columns of {}: {}{} (`fields` says otherwise)", self._table.files[0].name, taken, unused),
             *([numbered] if numbered else []),
@@ -239,29 +250,29 @@ class TableBenchmark(RowBenchmark):
         if not isinstance(held, str):
             return super().picture(name, held)
         if re.match(r"https?://", held):
-            raise LookupError(Text("{} is an address: download it, and give the file", shown(held)))
+            raise LookupError(Text("{} is an address: download it, and give the file", quote_text(held)))
         if self._tree is not None and not self.parameters.pictures_path:
             file = self._tree.find(str(self._inside / held.strip().replace("\\", "/").removeprefix("./")))
-            return held_as(self._tree.read(file), name, held)
+            return picture_from_file(self._tree.read(file), name, held)
         path = self._files.place(os.path.expanduser(held.strip()))
         if path is None:
             raise LookupError(
                 Text(
                     "{} points outside {}: `pictures_path` names the folder that holds the pictures",
-                    shown(held),
+                    quote_text(held),
                     self._folder,
                 )
             )
         if not os.path.lexists(path):
-            tops = [top for top in self._below if os.path.isfile(os.path.join(self._folder, top, held.strip()))]
+            tops = [top for top in self._subfolders if os.path.isfile(os.path.join(self._folder, top, held.strip()))]
             hint = Text("; there is one in {: and }: `pictures_path` names the right folder", tops) if tops else ""
-            raise LookupError(Text("there is no file {} in {}{}", shown(held), self._folder, hint))
-        origin = Origin.of(path)
-        data = self._files.read(path, shown(held))
-        return held_as(data, name, held, (origin.read(data),))
+            raise LookupError(Text("there is no file {} in {}{}", quote_text(held), self._folder, hint))
+        origin = Origin.from_path(path)
+        data = self._files.read(path, quote_text(held))
+        return picture_from_file(data, name, held, (origin.read(data),))
 
     @cached_property
-    def _below(self) -> list[str]:
+    def _subfolders(self) -> list[str]:
         """The folders in the pictures' folder."""
         return sorted(entry.name for entry in os.scandir(self._folder) if entry.is_dir())
 
@@ -294,7 +305,7 @@ def ids_of(sources: Sequence[str]) -> list[str]:
     return ids if len(set(map(_alike, ids))) == len(ids) else [_number(index) for index in range(len(ids))]
 
 
-def numbered_note(sources: Sequence[str], ids: Sequence[str]) -> str:
+def row_number_note(sources: Sequence[str], ids: Sequence[str]) -> str:
     """Returns a line on rows whose pictures have a name and whose ids, by `ids_of`, are numbers; empty if none are."""
     named = zip(map(_stem, sources), ids, strict=True)
     numbered = [(own, name) for name, own in named if name not in ("", own)]
@@ -305,9 +316,9 @@ def numbered_note(sources: Sequence[str], ids: Sequence[str]) -> str:
     return Text(
         "{} have ids by their row ({}), as their pictures' names are not theirs alone ({}): name their edits by these "
         "ids, or give the table a column `id`",
-        counted(len(numbered), "sample"),
+        pluralize(len(numbered), "sample"),
         [own for own, _ in numbered[:3]] + ["..."] * (len(numbered) > 3),
-        [shown(name) for name in (shared or names)[:3]] + ["..."] * (len(shared or names) > 3),
+        [quote_text(name) for name in (shared or names)[:3]] + ["..."] * (len(shared or names) > 3),
     )
 
 
@@ -345,10 +356,10 @@ def _tags(row: Row) -> tuple[str, ...]:
     bars."""
     said = row.values.get("tags")
     if isinstance(said, str):
-        listed = written_list(said)
+        listed = parse_list(said)
         said = [tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip()] if listed is None else listed
     if isinstance(said, list):
-        tags = [written_text(tag) for tag in said if tag is not None]
+        tags = [text_of_value(tag) for tag in said if tag is not None]
         if None not in tags:
             return tuple(filter(None, tags))
         row.faults.append(Text("tags has entries that are not strings"))
@@ -363,12 +374,12 @@ def _several(pictures: Mapping[str, Any]) -> tuple[Unchecked, str]:
     for name, value in pictures.items():
         base, _, number = name.partition("_")
         if isinstance(value, str):
-            value = value if (listed := written_list(value)) is None else listed  # a file's name may look like base64
+            value = value if (listed := parse_list(value)) is None else listed  # a file's name may look like base64
         if isinstance(value, list) and value and all(type(part) is int for part in value):
             value = _bytes(value)
         values = value if isinstance(value, list) else [value]
         for place, picture in enumerate(values, int(number or 1)):
-            decoded_picture = _decoded(picture)
+            decoded_picture = _decode_cell(picture)
             if by_name.get((base, place)) in (None, ""):
                 by_name[base, place] = decoded_picture
             elif decoded_picture not in (None, ""):
@@ -400,7 +411,7 @@ def _bytes(values: list[int]) -> Unchecked:
         return {"bytes": b"no bytes"}  # is not a picture either, so it is reported
 
 
-def _decoded(value: Any) -> Any:
+def _decode_cell(value: Any) -> Any:
     if isinstance(value, Mapping) and not value.get("bytes"):
         return value.get("path")
     if not isinstance(value, str):
@@ -409,7 +420,7 @@ def _decoded(value: Any) -> Any:
     if not (small or value.startswith("data:")) and (len(value) <= _SHORT or ("." in value and len(value) <= _PATH)):
         return value
     try:
-        data, suffix = decoded(value)
+        data, suffix = decode_base64(value)
     except ValueError:
         data, suffix = b"no base64", ""  # is not a picture either, so it is reported
     return {"bytes": data, "path": f"x.{suffix}" if suffix else ""}

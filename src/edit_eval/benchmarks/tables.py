@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 
 from edit_eval.benchmarks.json_items import LINE, PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
+from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, folder_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import MISSING, BadCsv, csv_rows
-from edit_eval.files.given import read_text, split_lines
+from edit_eval.files.user_files import read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
@@ -162,7 +162,7 @@ class PictureFolder(TableFile):
             progress(number / len(self._pictures))
             row = {"id": picture.stem, "image": picture.name}
             if lines:
-                texts = [match[1] for line in lines if (match := self._of(picture).match(line.strip()))]
+                texts = [match[1] for line in lines if (match := self._line_pattern(picture).match(line.strip()))]
                 problem = Text("{} has no line for {}", self.files[0].name, picture.name) if not texts else ""
                 problem = (
                     Text("{} has {} lines for {}", self.files[0].name, len(texts), picture.name)
@@ -188,7 +188,7 @@ class PictureFolder(TableFile):
         return texts[self.files[0]]
 
     @staticmethod
-    def _of(picture: Path) -> re.Pattern[str]:
+    def _line_pattern(picture: Path) -> re.Pattern[str]:
         return re.compile(rf"{re.escape(picture.name)}\s*[:,\t ]\s*(.+)")
 
     @staticmethod
@@ -229,7 +229,7 @@ def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
     refuses.
     """
     if not path.is_dir() and path.exists():
-        given(path).check(path)
+        folder_of(path).check(path)
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
             remedy = next((words for endings, words in _REMEDIES.items() if path.name.lower().endswith(endings)), "")
@@ -245,7 +245,7 @@ def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
     if not path.is_dir():
         raise ConfigurationError(Text("benchmark.data_path: {} does not exist", path))
     if (path / _SAVED).is_file():
-        return ParquetTable(_saved(path))
+        return ParquetTable(_list_saved_files(path))
     if splits := _splits(path):
         if len(splits) > 1:
             raise ConfigurationError(Text("benchmark.data_path: {} has several splits; give one of {}", path, splits))
@@ -275,7 +275,7 @@ _REMEDIES = {
 }
 
 
-def _saved(folder: Path) -> list[Path]:
+def _list_saved_files(folder: Path) -> list[Path]:
     """Returns the files of rows that `datasets` has saved in a folder, in order."""
     try:
         files = [folder / str(file["filename"]) for file in json.loads(read_text(folder / _SAVED))["_data_files"]]

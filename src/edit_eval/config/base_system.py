@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from edit_eval.config.faults import Faults, Place, did_you_mean, shown
+from edit_eval.config.faults import Faults, Place, did_you_mean, format_value
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
-from edit_eval.config.yaml_text import filled
+from edit_eval.config.yaml_text import ensure_mapping
 from edit_eval.json_values import Unchecked
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 TYPES = {
     "multi_gpu_qwen_image_edit": "qwen_image_edit",
@@ -154,7 +154,7 @@ def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> s
     return Text("unknown key{}", did_you_mean(place[-1], names) or Text("; {}", otherwise))
 
 
-def models_in(raw: Unchecked) -> Iterator[tuple[Place, Unchecked]]:
+def find_models(raw: Unchecked) -> Iterator[tuple[Place, Unchecked]]:
     """Yields (place, section) of every edit model and judge written as a mapping."""
     places: list[Place] = [(root,) for root in ONE_MODEL]
     places += [(root, name) for root in SEVERAL_MODELS if isinstance(raw.get(root), dict) for name in raw[root]]
@@ -182,7 +182,7 @@ class BaseFile:
 
     def translate(self, raw: Unchecked, faults: Faults, notes: list[str]) -> None:
         """Rewrites, in place, everything that only the base system's files have."""
-        models = list(models_in(raw))
+        models = list(find_models(raw))
         if isinstance(benchmark := raw.get("benchmark"), dict):
             self._translate_type(("benchmark",), benchmark)
         of_the_template = [self._translate_type(place, section) for place, section in models]
@@ -192,9 +192,9 @@ class BaseFile:
             if path == "*.params":
                 for place, section in models:
                     if str(section.get("type")) in OURS:
-                        self._pass_over(section.get("params"), key, (*place, "params"), why)
+                        self._skip_keys(section.get("params"), key, (*place, "params"), why)
             else:
-                self._pass_over(raw.get(path) if path else raw, key, (path,) if path else (), why)
+                self._skip_keys(raw.get(path) if path else raw, key, (path,) if path else (), why)
         for place, section in models:
             self._translate_params(place, section, faults)
             self._compare(".".join(place), section, raw.get("protocol"))
@@ -222,11 +222,11 @@ class BaseFile:
         if self._replaced:
             said.append(Text("classes of the original scripts are replaced: {}", self._replaced))
         if self._passed_over:
-            each = joined(Text("{} ({})", keys, why) for why, keys in self._passed_over.items())
+            each = join_texts(Text("{} ({})", keys, why) for why, keys in self._passed_over.items())
             said.append(Text("keys of the original scripts that have no effect here: {}", each))
-        return [joined([*said, *others])]
+        return [join_texts([*said, *others])]
 
-    def _pass_over(self, section: object, pattern: str, place: Place, why: str) -> None:
+    def _skip_keys(self, section: object, pattern: str, place: Place, why: str) -> None:
         if not isinstance(section, dict):
             return
         for key in [key for key in section if fnmatchcase(key, pattern)]:
@@ -264,7 +264,7 @@ class BaseFile:
                 continue
             self._found = True
             if not isinstance(value, bool):
-                faults.add((*place, "params", key), Text("must be true or false, not {}", shown(value)))
+                faults.add((*place, "params", key), Text("must be true or false, not {}", format_value(value)))
             elif params.setdefault(our_key, values[value]) != values[value]:
                 faults.add(
                     (*place, "params", key), Text("`{}` is also given and says otherwise; keep that one", our_key)
@@ -279,7 +279,7 @@ def _is_usual(metrics: object) -> bool:
 def _translate_schedule(raw: Unchecked, faults: Faults, notes: list[str]) -> None:
     """Turns the models' `enable_batch_sync` into the run's schedule."""
     asked: dict[str, Place] = {}
-    for place, section in models_in(raw):
+    for place, section in find_models(raw):
         params = section.get("params")
         if isinstance(params, dict) and isinstance(params.get("enable_batch_sync"), bool):
             asked.setdefault("batch_sync" if params["enable_batch_sync"] else "round_robin", place)
@@ -288,7 +288,7 @@ def _translate_schedule(raw: Unchecked, faults: Faults, notes: list[str]) -> Non
             (*asked["round_robin"], "params", "enable_batch_sync"), Text("the models ask for both; keep only one")
         )
     for schedule, place in asked.items():
-        execution = filled(raw, "execution")
+        execution = ensure_mapping(raw, "execution")
         if isinstance(execution, dict) and execution.setdefault("schedule", schedule) != schedule:
             notes.append(
                 Text(

@@ -106,28 +106,28 @@ class Description:
     """As in `Component`; empty for a class path."""
 
 
-def registered() -> tuple[Registered, ...]:
+def list_registrations() -> tuple[Registered, ...]:
     """Returns all names, edit-eval's own first. A name may appear twice; `locate` refuses it."""
-    return _of_packages(_installed())[0]
+    return _read_entry_points(_find_package_folders())[0]
 
 
 def names(kind: Kind) -> list[str]:
     """Returns all names of a kind."""
-    return [registration.name for registration in registered() if registration.kind == kind]
+    return [registration.name for registration in list_registrations() if registration.kind == kind]
 
 
-def nameless() -> tuple[str, ...]:
+def list_entry_point_faults() -> tuple[str, ...]:
     """Returns an error for each entry point of our group whose name lacks a kind, or that does not name a class."""
-    return _of_packages(_installed())[1]
+    return _read_entry_points(_find_package_folders())[1]
 
 
-def _installed() -> tuple[tuple[str, int], ...]:
+def _find_package_folders() -> tuple[tuple[str, int], ...]:
     """Returns the folders on Python's path that have installed packages, and when each last changed."""
-    places = ((os.path.abspath(path), _changed(path)) for path in sys.path)
+    places = ((os.path.abspath(path), _read_mtime(path)) for path in sys.path)
     return tuple(place for place in dict.fromkeys(places) if _has_packages(*place))
 
 
-def _changed(path: str) -> int:
+def _read_mtime(path: str) -> int:
     try:
         return os.stat(path or ".").st_mtime_ns
     except OSError:
@@ -144,7 +144,7 @@ def _has_packages(path: str, changed: int) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
+def _read_entry_points(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
     """Returns valid entry points of the packages on Python's `path`, and errors for the others of our group."""
     valid, wrong = [], []
     said_of: dict[object, tuple[str, str]] = {}  # reading a package's metadata takes milliseconds
@@ -167,13 +167,13 @@ def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]
     return tuple(sorted(valid, key=lambda registration: (registration.package != "", registration))), tuple(wrong)
 
 
-def known(kind: Kind) -> list[Component]:
+def list_components(kind: Kind) -> list[Component]:
     """Returns all registered components of a kind, built-in ones first. Imports none of them."""
     entries = []
-    for registration in registered():
+    for registration in list_registrations():
         if registration.kind != kind:
             continue
-        said = _said(registration.class_path)
+        said = _read_class_facts(registration.class_path)
         problem = said.problem
         try:
             locate(kind, registration.name)
@@ -189,7 +189,7 @@ def locate(kind: Kind, name: str) -> str | None:
     """Returns the class path of a registered name, or None. Raises `ConfigurationError` for an ambiguous name."""
     package_by_path = {
         registration.class_path: registration.package or HOUSE
-        for registration in registered()
+        for registration in list_registrations()
         if (registration.kind, registration.name) == (kind, name)
     }
     if len(package_by_path) > 1:
@@ -205,14 +205,14 @@ def locate(kind: Kind, name: str) -> str | None:
     return next(iter(package_by_path), None)
 
 
-def now_at(kind: Kind, name: str, recorded: str) -> str:
+def resolve_class_path(kind: Kind, name: str, recorded: str) -> str:
     """Returns the class path of a component that a run has recorded: by its registered name, as modules move."""
     return (name and locate(kind, name)) or recorded
 
 
 def is_registered(kind: Kind, class_path: str) -> bool:
     """True if some name of that kind is registered for the class."""
-    return any((each.kind, each.class_path) == (kind, class_path) for each in registered())
+    return any((each.kind, each.class_path) == (kind, class_path) for each in list_registrations())
 
 
 def name_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
@@ -234,13 +234,13 @@ def name_code(folders: Sequence[str | Path]) -> None:
         _CODE[folder.resolve()] = None
 
 
-def code_named() -> tuple[list[tuple[str, str]], list[str]]:
+def get_named_code() -> tuple[list[tuple[str, str]], list[str]]:
     """Returns what the user has named so far, for another process: class paths with their folders, folders of code."""
     return sorted(_NAMED), [*map(str, _CODE)]
 
 
-def take_code_named(named: Sequence[tuple[str, str]], folders: Sequence[str]) -> None:
-    """Takes what `code_named` of another process of ours returned."""
+def set_named_code(named: Sequence[tuple[str, str]], folders: Sequence[str]) -> None:
+    """Takes what `get_named_code` of another process of ours returned."""
     _NAMED.update((path, folder) for path, folder in named)
     _CODE.update(dict.fromkeys(map(Path, folders)))
 
@@ -253,7 +253,7 @@ def _is_run(folder: Path) -> bool:
     return (folder / "config").is_dir() and any((folder / "config").glob("[0-9]*.json"))
 
 
-def _found(kind: Kind, class_path: str, folder: Path | None) -> tuple[str, Path | None]:
+def _locate_allowed(kind: Kind, class_path: str, folder: Path | None) -> tuple[str, Path | None]:
     """Returns where a class may be imported from: its class path and folder. Raises `NotNamed` for any other class.
 
     Whatever runs, passports and other files of strangers name passes here: a name that is registered is found among
@@ -282,7 +282,7 @@ def _found(kind: Kind, class_path: str, folder: Path | None) -> tuple[str, Path 
     )
 
 
-def named(kind: Kind, name: str) -> Any:
+def import_registered(kind: Kind, name: str) -> Any:
     """Returns the class of a registered name. Raises `ConfigurationError` as `import_class` does."""
     path = locate(kind, name)
     if path is None:
@@ -290,9 +290,9 @@ def named(kind: Kind, name: str) -> Any:
     return import_class(kind, path)
 
 
-def the_one(kind: Kind) -> str | None:
+def find_single_class(kind: Kind) -> str | None:
     """Returns the class path of a kind of which one at most is asked, a package's in place of ours; None without."""
-    registrations = [registration for registration in registered() if registration.kind == kind]
+    registrations = [registration for registration in list_registrations() if registration.kind == kind]
     return (
         min(registrations, key=lambda registration: (not registration.package, registration)).class_path
         if registrations
@@ -307,33 +307,33 @@ def package_of(kind: Kind, class_path: str) -> str:
     return next(
         (
             registration.package
-            for registration in registered()
+            for registration in list_registrations()
             if (registration.kind, registration.class_path) == (kind, class_path)
         ),
         "",
     )
 
 
-def identified(kind: Kind, name: str) -> tuple[str, str]:
+def identify_class(kind: Kind, name: str) -> tuple[str, str]:
     """Returns the class path of a registered name, and what identifies the class: that, and the package it comes from.
 
     Raises `ConfigurationError` as `named` does.
     """
-    named(kind, name)
+    import_registered(kind, name)
     path = locate(kind, name) or ""
     return path, f"{path} {package_of(kind, path)}".rstrip()
 
 
-def called_by(kind: Kind, class_path: str) -> str:
+def format_class_name(kind: Kind, class_path: str) -> str:
     """Returns a class's name for messages, with the package it comes from."""
     package = package_of(kind, class_path)
     return Text("`{}` of {}", class_path, package) if package else Text("`{}`", class_path)
 
 
-def misnamed(kind: Kind, name: str) -> str:
+def explain_misnamed(kind: Kind, name: str) -> str:
     """Returns `; ` and the error of an installed package's entry point that was to be this name; else nothing."""
     called = {f"`{name}`", f"`{kind}.{name}`", f".{name}`"}
-    wrong = next((line for line in nameless() if any(spelling in line for spelling in called)), "")
+    wrong = next((line for line in list_entry_point_faults() if any(spelling in line for spelling in called)), "")
     return Text("; {}", wrong) if wrong else ""
 
 
@@ -349,7 +349,7 @@ def unknown_type(kind: Kind, name: str) -> str:
     if "." in name or ":" in name:
         return Text("`{}` is not registered; a class path goes under `class_path`", name)
     meant = did_you_mean(name, names(kind))
-    if wrong := misnamed(kind, name):
+    if wrong := explain_misnamed(kind, name):
         return Text("`{}` is not {}{}", name, KINDS[kind].word, wrong)
     return Text("`{}` is not {}{} `edit-eval list` shows all", name, KINDS[kind].word, meant or Text(";"))
 
@@ -380,7 +380,7 @@ def normalise_class_path(written: str, folder: Path | None = None) -> str:
 
 
 @contextlib.contextmanager
-def staying_here() -> Iterator[None]:
+def preserve_cwd() -> Iterator[None]:
     """Restores the current directory in case the user's code changes it: all paths are relative to it."""
     here = os.open(".", os.O_RDONLY)
     try:
@@ -391,7 +391,7 @@ def staying_here() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _not_ending_here() -> Iterator[None]:
+def _forbid_exit() -> Iterator[None]:
     """Makes `os._exit` an exception: a module that ends its process would end ours, with 0 and without a word."""
     ends, here = os._exit, os.getpid()
 
@@ -407,8 +407,8 @@ def _not_ending_here() -> Iterator[None]:
         os._exit = ends
 
 
-@staying_here()
-@_not_ending_here()
+@preserve_cwd()
+@_forbid_exit()
 def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
     """Imports a normalised class path as a worker does, and checks that it has the methods of its kind.
 
@@ -417,10 +417,10 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
     """
     from edit_eval.workers.model_class import find_class  # the worker's function, so that both find the same class
 
-    class_path, folder = _found(kind, class_path, folder)
+    class_path, folder = _locate_allowed(kind, class_path, folder)
     module, _, name = class_path.rpartition(":")
     folder = None if module.startswith("edit_eval.") else folder
-    called = called_by(kind, class_path)
+    called = format_class_name(kind, class_path)
     _forget_namesake(module, folder)
     try:
         cls = find_class(class_path, [str(folder)] if folder else [])
@@ -494,13 +494,13 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
 
     registered_as = {kind: path for kind in KINDS if (path := locate(kind, name))}
     if not registered_as and "." not in name and ":" not in name:
-        meant = did_you_mean(name, [registration.name for registration in registered()])
+        meant = did_you_mean(name, [registration.name for registration in list_registrations()])
         raise ConfigurationError(
             Text("`{}` is no name of a component{} `edit-eval list` shows all", name, meant or Text(";"))
         )
     descriptions, failures = [], []
     for kind, path in (registered_as or dict.fromkeys(KINDS, "")).items():
-        beside, path = beside_parameters(kind), path or normalise_class_path(name, folder)
+        beside, path = list_extra_keys(kind), path or normalise_class_path(name, folder)
         origin = package_of(kind, path) or Text("built in") if registered_as else ""
         try:
             cls = import_class(kind, path) if registered_as else name_class(kind, path, folder or Path.cwd())
@@ -508,7 +508,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         except NotHere as error:
             if not registered_as:
                 raise
-            said, problem = _said(path), str(error)
+            said, problem = _read_class_facts(path), str(error)
             seen = Description(kind, name, path, said.summary, (), beside, problem)
             descriptions.append(replace(seen, about=said.about, certificate=said.certificate, origin=origin))
         except (ConfigurationError, TypeError) as error:
@@ -520,7 +520,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             about = _plain_texts(getattr(cls, "about", None)) if kind == "benchmark" else {}
             about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
             about |= {"protocol": cls.protocol} if kind == "columns" and cls.protocol else {}
-            more = (scores, headline, presets, about, _said(path).certificate, origin)
+            more = (scores, headline, presets, about, _read_class_facts(path).certificate, origin)
             descriptions.append(Description(kind, name, path, summary, parameters, beside, "", *more))
             if not registered_as:
                 break
@@ -539,7 +539,7 @@ def _scores(cls: type[Any]) -> tuple[dict[str, JsonObject], str]:
     return scales, headline if isinstance(headline, str) and scales else ""
 
 
-def beside_parameters(kind: Kind) -> tuple[str, ...]:
+def list_extra_keys(kind: Kind) -> tuple[str, ...]:
     """Returns the keys allowed beside a model's own parameters in `params` that never reach its class."""
     if kind not in ("edit_model", "judge"):
         return ()
@@ -562,7 +562,7 @@ def _forget_namesake(module: str, folder: Path | None) -> None:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _ClassFacts:
     """What a class says of itself in its source."""
 
     summary: str = ""
@@ -572,29 +572,29 @@ class _Said:
     """Why it says nothing."""
 
 
-def _said(class_path: str) -> _Said:
+def _read_class_facts(class_path: str) -> _ClassFacts:
     """Returns what a class says of itself; imports nothing."""
     module, _, name = class_path.rpartition(":")
     source = _source(module)
     if source is None:
-        return _Said(problem=Text("there is no module `{}` {}{}", module, Text("on Python's path"), ""))
+        return _ClassFacts(problem=Text("there is no module `{}` {}{}", module, Text("on Python's path"), ""))
     if source.suffix != ".py":
-        return _Said()
-    return _said_in(source, name, _changed(str(source)))
+        return _ClassFacts()
+    return _read_file_facts(source, name, _read_mtime(str(source)))
 
 
 @lru_cache(maxsize=1024)
-def _said_in(source: Path, name: str, changed: int) -> _Said:
+def _read_file_facts(source: Path, name: str, changed: int) -> _ClassFacts:
     """As `_said`, of a class in this file; every verb asks, and to parse a file takes milliseconds."""
     try:
         body = _body(source.read_bytes(), name)
     except (OSError, SyntaxError, ValueError) as error:
-        return _Said(problem=Text("{} cannot be read: {}", source, one_line(error)))
+        return _ClassFacts(problem=Text("{} cannot be read: {}", source, one_line(error)))
     definition: ast.ClassDef | None = None
     for part in name.split("."):
         definition = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
         if definition is None:  # it may be imported from another module
-            return _Said()
+            return _ClassFacts()
         body = definition.body
     summary, values = _first_line(ast.get_docstring(definition)) if definition else "", dict[str, object]()
     for statement in body:
@@ -606,7 +606,7 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
                 with contextlib.suppress(ValueError):
                     values[name] = _literal(value)
     certificate = values.get("certificate")
-    return _Said(summary, _plain_texts(values.get("about")), certificate if isinstance(certificate, dict) else {})
+    return _ClassFacts(summary, _plain_texts(values.get("about")), certificate if isinstance(certificate, dict) else {})
 
 
 def _body(source: bytes, name: str) -> list[ast.stmt]:

@@ -33,7 +33,7 @@ def encoder_lineages(section: ModelSection) -> frozenset[str]:
         return _lineages(release.pipeline)
     for file in ("model_index.json", "modular_model_index.json"):
         if index := _index(section, file):
-            parts = (kind for _, _, kind in folders.parts_in(index))
+            parts = (kind for _, _, kind in folders.list_parts(index))
             return _lineages(str(index.get("_class_name"))) or _lineages(*parts)
     return _lineages(str(section.parameters.get("pipeline")))
 
@@ -49,7 +49,7 @@ def share_a_family(judge: ModelSection, edit_model: ModelSection) -> str:
     return lineage if lineage in encoder_lineages(edit_model) else ""
 
 
-def shared_families(judges: Iterable[ModelSection], edit_models: Iterable[ModelSection]) -> Iterator[str]:
+def find_shared_families(judges: Iterable[ModelSection], edit_models: Iterable[ModelSection]) -> Iterator[str]:
     """Yields a sentence for each judge and edit model that share a family."""
     models = list(edit_models)
     for judge in judges:
@@ -69,7 +69,7 @@ def _name(section: ModelSection) -> str:
 def _index(section: ModelSection, file: str) -> Mapping[str, Any]:
     """Reads a JSON file of the model, if it is on this machine; empty if not."""
     name, revision = _name(section), section.parameters.get("revision")
-    folder = folders.local_folder(name) or folders.cached_folder(name, revision, os.environ)
+    folder = folders.local_folder(name) or folders.find_cached_folder(name, revision, os.environ)
     try:
         return folders.read_index(folder / file) if folder is not None and (folder / file).is_file() else {}
     except (LoadError, OSError):  # loading will report it

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 if TYPE_CHECKING:  # pydantic, for which `--help` does not wait
     from pydantic import ValidationError
@@ -37,7 +37,7 @@ class Faults:
         """True if there is a fault at exactly this place."""
         return any(p == place for p, _ in self._faults)
 
-    def within(self, place: Place) -> bool:
+    def is_faulty(self, place: Place) -> bool:
         """True if there is a fault at this place or below it."""
         return any(p[: len(place)] == place for p, _ in self._faults)
 
@@ -64,7 +64,7 @@ class Faults:
     def name(self, place: Place) -> str:
         """Returns the user's name for a place: its dotted keys, or the flag that its value came from."""
         dotted = ".".join(place)
-        at = _known(place, self.origins)
+        at = _find_prefix(place, self.origins)
         if at is None:
             return dotted
         flag = self.origins[at]
@@ -75,21 +75,21 @@ class Faults:
 
     def origin(self, place: Place) -> str:
         """Returns the flag or other key that a value came from, or nothing."""
-        at = _known(place, self.origins)
+        at = _find_prefix(place, self.origins)
         return "" if at is None else self.origins[at]
 
     def file(self, place: Place) -> str:
         """Returns the extended file that a value came from, or nothing."""
-        at = _known(place, self._files)
+        at = _find_prefix(place, self._files)
         return "" if at is None else self._files[at]
 
     def _line(self, place: Place, text: str) -> str:
         name = self.name(place)
         source = "" if name.startswith("--") else self.file(place) or self.source
-        return joined([part for part in (source, name, text) if part], ": ")
+        return join_texts([part for part in (source, name, text) if part], ": ")
 
 
-def _known(place: Place, places: Mapping[Place, str]) -> Place | None:
+def _find_prefix(place: Place, places: Mapping[Place, str]) -> Place | None:
     """Returns the longest prefix of a place that is among `places`."""
     return next((place[:n] for n in range(len(place), 0, -1) if place[:n] in places), None)
 
@@ -131,7 +131,7 @@ def nearest_path(path: str | Path) -> str:
     return what + (Text("; nearest existing: {}", missing.parent / meant) if meant else "")
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Returns a value for an error message: short, text in quotes, and YAML's words for the rest."""
     if value is None:
         return "nothing"
@@ -232,7 +232,7 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
             wanted.append(Text("another value ({}{})", details["msg"][:1].lower(), details["msg"][1:]))
     if literals:
         wanted.insert(0, " or ".join(filter(None, (", ".join(f"`{w}`" for w in literals[:-1]), f"`{literals[-1]}`"))))
-    text = Text("must be {: or }, not {}", dict.fromkeys(wanted), shown(value))
+    text = Text("must be {: or }, not {}", dict.fromkeys(wanted), format_value(value))
     if isinstance(value, str):
         if literals and (meant := nearest(value, literals)):
             text += Text("; did you mean `{}`?", meant)
@@ -258,8 +258,8 @@ def _is_number(text: str) -> bool:
 def change_words(what: str, old: object, new: object) -> Text:
     """Returns `edit_seeds 1 -> 3`, of long values their beginning."""
 
-    def begun(value: object) -> str:
+    def shorten(value: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return text if len(text) <= 40 else f"{text[:37]}..."
 
-    return Text("{} {} -> {}", what, begun(old), begun(new))
+    return Text("{} {} -> {}", what, shorten(old), shorten(new))

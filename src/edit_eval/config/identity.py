@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from edit_eval.config.components import NotHere, import_class, own_source, package_of, staying_here
+from edit_eval.config.components import NotHere, import_class, own_source, package_of, preserve_cwd
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
@@ -54,7 +54,7 @@ class Identity:
         return digest({"type": self.type, "revision": self.revision, "parameters": self.parameters})
 
 
-@staying_here()
+@preserve_cwd()
 def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     """Returns the parts of a model that enter the keys of its results: type, parameters and revision.
 
@@ -82,13 +82,13 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     except NotHere:
         pass  # a class that only its own environment can import
     except ConfigurationError as error:
-        raise in_section(section, error) from error
+        raise locate_error(section, error) from error
     if package:
         type_name = f"{type_name} of {package}"
     return Identity(section.name, type_name, revision, parameters, section.seed, _serves(section.parameters))
 
 
-@staying_here()
+@preserve_cwd()
 def ask_classes(sections: Iterable[ModelSection], kind: Any, folder: Path, method: str, *told: Any) -> dict[str, Any]:
     """Returns by name what the models' classes say that have this static method, of their parameters and what is told.
 
@@ -103,17 +103,17 @@ def ask_classes(sections: Iterable[ModelSection], kind: Any, folder: Path, metho
                     parameters = make_parameters(model_class, section.parameters)
                     said[section.name] = getattr(model_class, method)(parameters, *told)
                 except ConfigurationError as error:
-                    raise in_section(section, error) from error
+                    raise locate_error(section, error) from error
     return said
 
 
-def in_section(section: ModelSection, error: ConfigurationError) -> ConfigurationError:
+def locate_error(section: ModelSection, error: ConfigurationError) -> ConfigurationError:
     """Returns a class's error with the place of the parameter whose name it begins with."""
     said = str(error)
     key, colon, text = said.partition(": ")
     if colon and isinstance(said, Text) and said.template == f"{key}: {{}}":
         text = said.fields[0]
-    return ConfigurationError(Text("{}: {}", section.named(key), text)) if key in section.names else error
+    return ConfigurationError(Text("{}: {}", section.name_of(key), text)) if key in section.names else error
 
 
 def _serves(parameters: Mapping[str, Any]) -> str:

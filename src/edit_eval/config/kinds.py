@@ -87,18 +87,26 @@ KINDS: dict[Kind, ComponentKind] = {
         Text("an analysis"), "analyses", "edit-eval NAME RUN", "reporting.analyses:Analysis", ("compute", "sheet")
     ),
     "section": ComponentKind(
-        Text("a section of reports"), "sections", "edit-eval report", "reporting.analyses:ReportSection", ("wanted",)
+        Text("a section of reports"),
+        "sections",
+        "edit-eval report",
+        "reporting.analyses:ReportSection",
+        ("select_parameters",),
     ),
     "verb": ComponentKind(Text("a command"), "commands", "edit-eval NAME", "verbs.contract:Verb", ("call",)),
     "option": ComponentKind(
-        Text("an option"), "options", "edit-eval COMMAND --...", "verbs.contract:VerbOption", ("before", "reasons")
+        Text("an option"),
+        "options",
+        "edit-eval COMMAND --...",
+        "verbs.contract:VerbOption",
+        ("answer_instead", "reasons"),
     ),
     "driver": ComponentKind(
         Text("a driver"),
         "drivers",
         "execution: driver",
         "execution.contract:Driver",
-        ("of", "machine", "start", "submit", "poll", "kill", "close"),
+        ("from_configuration", "machine", "start", "submit", "poll", "kill", "close"),
     ),
     "tracker": ComponentKind(
         Text("a tracker"), "trackers", "trackers: [NAME]", "trackers.contract:Tracker", ("begin", "log", "keep", "end")
@@ -111,7 +119,11 @@ KINDS: dict[Kind, ComponentKind] = {
         ("picture",),
     ),
     "examiner": ComponentKind(
-        Text("an examiner"), "examiners", "edit-eval run", "store.examined:Examiner", ("take", "known", "read", "words")
+        Text("an examiner"),
+        "examiners",
+        "edit-eval run",
+        "store.examined:Examiner",
+        ("take", "load_examinations", "read", "words"),
     ),
     "columns": ComponentKind(
         Text("a key that adds columns"), "columns", "NAME: ...", "config.schema:ColumnsSection", ("columns",)
@@ -121,7 +133,7 @@ KINDS: dict[Kind, ComponentKind] = {
         "subjects",
         "edit-eval run",
         "store.subjects.contract:Kind",
-        ("unfold", "pictures", "names", "company"),
+        ("unfold", "pictures", "column_names", "batch_group"),
     ),
     "weights": ComponentKind(
         Text("a table of weights"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from edit_eval.config.components import import_class, registered
+from edit_eval.config.components import import_class, list_registrations
 from edit_eval.pretrained.published import KnownClass, PublishedWeights, WeightsTable
 
 
@@ -32,7 +32,7 @@ def find_lineage(name: str, model_type: str = "") -> str:
 
 
 def _tables() -> tuple[WeightsTable, ...]:
-    return _made(tuple(each.class_path for each in registered() if each.kind == "weights"))
+    return _made(tuple(each.class_path for each in list_registrations() if each.kind == "weights"))
 
 
 @cache

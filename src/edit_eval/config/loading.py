@@ -11,15 +11,15 @@ from typing import Any, TypedDict, Unpack
 
 from edit_eval.config.base_system import MODELS
 from edit_eval.config.components import locate
-from edit_eval.config.faults import Faults, Place, did_you_mean, nearest_path, one_line, shown
+from edit_eval.config.faults import Faults, Place, did_you_mean, format_value, nearest_path, one_line
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration, are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import CLASS_KEYS, Sections, top_keys
-from edit_eval.config.shipped import file_of, shipped
-from edit_eval.config.yaml_text import apply_overrides, filled, read_file
+from edit_eval.config.shipped import file_of, find_shipped_files
+from edit_eval.config.yaml_text import apply_overrides, ensure_mapping, read_file
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
-from edit_eval.text import Text, changed
+from edit_eval.text import Text, map_fields
 
 
 class LoadingOptions(TypedDict, total=False):
@@ -53,8 +53,8 @@ def load_configuration(
     try:
         return _load(source, options, data_may_be_missing)
     except ConfigurationError as error:
-        error.args = (changed(str(error), one_line),)  # it repeats keys and values, which may contain anything
-        error.__notes__ = [changed(note, one_line) for note in getattr(error, "__notes__", ())]
+        error.args = (map_fields(str(error), one_line),)  # it repeats keys and values, which may contain anything
+        error.__notes__ = [map_fields(note, one_line) for note in getattr(error, "__notes__", ())]
         raise
 
 
@@ -65,28 +65,28 @@ def as_written(source: str | Path, **options: Unpack[LoadingOptions]) -> tuple[U
     as `load_configuration` does.
     """
     load_configuration(source, **options, data_may_be_missing=True)
-    _, merged, faults = _written(source, options)
+    _, merged, faults = _read_values(source, options)
     return merged.values, lambda place: faults.origin(place) or faults.file(place)
 
 
 def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_may_be_missing: bool) -> Configuration:
-    name, merged, faults = _written(source, options)
+    name, merged, faults = _read_values(source, options)
     devices = _devices(options.get("devices"))
     sections = Sections(merged.values, faults, merged.folder, devices, data_may_be_missing=data_may_be_missing)
     return sections.configuration(name)
 
 
-def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) -> tuple[str, Merged, Faults]:
+def _read_values(source: str | Path | Mapping[str, Any], options: LoadingOptions) -> tuple[str, Merged, Faults]:
     """Returns the configuration's name, and its values before they are checked."""
     if isinstance(source, Mapping):
         name, label = "run", "configuration"
-        merged = extended(_plain(source, ()), label, Path.cwd(), _complete_benchmark)
+        merged = merge_base(_plain(source, ()), label, Path.cwd(), _complete_benchmark)
     else:
         source = file_of(source)
         name, label, merged = Path(source).stem, str(source), read_extended(source, _complete_benchmark)
     raw = merged.values
     if not isinstance(raw, dict):
-        what = Text("empty") if raw is None else Text("holds {}", shown(raw))
+        what = Text("empty") if raw is None else Text("holds {}", format_value(raw))
         raise ConfigurationError(Text("{}: {}; a configuration is a mapping with the keys {}", label, what, top_keys()))
     faults = Faults(label, merged.files)
     for place, value in apply_overrides(raw, options.get("overrides", ()), faults):
@@ -97,7 +97,7 @@ def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) ->
     for key, value in options.items():
         if key not in ("overrides", "devices") and value is not None:
             part = "execution" if key in ("progress", "driver") else "benchmark"
-            if isinstance(section := filled(raw, part), dict):
+            if isinstance(section := ensure_mapping(raw, part), dict):
                 section[key] = _plain(value, (key,))
                 faults.origins[part, key] = f"--{key.replace('_', '-')}"
     try:
@@ -183,10 +183,10 @@ def read_extended(source: str | Path, complete: Callable[[Any], None], chain: tu
     Raises `ConfigurationError` naming the faulty file.
     """
     here = Path(source).resolve()
-    return extended(read_file(source), str(source), here.parent, complete, (*chain, here))
+    return merge_base(read_file(source), str(source), here.parent, complete, (*chain, here))
 
 
-def extended(
+def merge_base(
     values: Any, label: str, folder: Path, complete: Callable[[Any], None], chain: tuple[Path, ...] = ()
 ) -> Merged:
     """Merges values already read with those they extend; a relative path in `extends` starts from `folder`."""
@@ -217,11 +217,11 @@ def _base(written: Any, label: str, folder: Path) -> Path:
                 "{}: {}: must be the path of a YAML file, or the name of a configuration, not {}",
                 label,
                 EXTENDS,
-                shown(written),
+                format_value(written),
             )
         )
     path = Path(folder, os.path.expanduser(written))
-    known = shipped()
+    known = find_shipped_files()
     if os.path.lexists(path):
         return Path(os.path.relpath(path)) if path.resolve().is_relative_to(Path.cwd()) else path
     if written in known:

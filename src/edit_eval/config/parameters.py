@@ -33,7 +33,7 @@ class Parameter:
     doc: str
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         """True if the file must give it."""
         return not self.default
 
@@ -129,7 +129,7 @@ def describe_fields(cls: Any) -> tuple[Parameter, ...]:
         fields = {n: (f.alias or n, "" if f.is_required() else repr(f.default), {}) for n, f in named.items()}
     else:
         fields = {f.name: (f.name, _default_text(f), f.metadata) for f in dataclasses.fields(cls) if f.init}
-    written = written_fields(cls)
+    written = read_source_fields(cls)
     described = []
     for name, (called, default, more) in fields.items():
         type_text, doc = written.get(name, ("", ""))
@@ -139,19 +139,19 @@ def describe_fields(cls: Any) -> tuple[Parameter, ...]:
 
 
 @lru_cache(maxsize=512)
-def written_fields(cls: Any) -> Mapping[str, tuple[str, str]]:
+def read_source_fields(cls: Any) -> Mapping[str, tuple[str, str]]:
     """Returns field -> its type as in the source, and the docstring below it, for a class with those it inherits.
 
     Kept, since Python's own way to a class's source reads the whole file each time.
     """
     written: dict[str, tuple[str, str]] = {}
     for base in reversed(cls.__mro__):
-        for name, type_text, doc in _written_fields(base):
+        for name, type_text, doc in _parse_source_fields(base):
             written[name] = type_text, doc or written.get(name, ("", ""))[1]
     return written
 
 
-def _written_fields(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
+def _parse_source_fields(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
     """Yields (name, type, docstring) of each annotated name in the class's source, if that is available."""
     if cls in (object, BaseModel):
         return

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
+from edit_eval.config.faults import Faults, Place, explain, format_value, nearest_path
 from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
@@ -91,7 +91,7 @@ PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_syn
 """Those found only in the base system's files: accepted, but never listed."""
 
 
-def without_placement(plain: Mapping[str, Any]) -> JsonObject:
+def strip_placement(plain: Mapping[str, Any]) -> JsonObject:
     """Returns a full configuration (as in the YAML) without the keys on where and how it runs."""
     left = {key: value for key, value in plain.items() if key not in ("execution", "trackers")}
     for section, name, model in models_written(left):
@@ -190,10 +190,12 @@ def _device_name(written: str | int) -> str:
         return f"cuda:{int(text)}"
     if match := re.fullmatch(r"(cuda|cpu)(?::([0-9]+))?", text):
         return f"{match[1]}:{int(match[2] or 0)}"
-    raise ValueError(Text("{} is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto", shown(written)))
+    raise ValueError(
+        Text("{} is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto", format_value(written))
+    )
 
 
-def written_as(key: str, written: Mapping[str, Any]) -> str:
+def find_written_name(key: str, written: Mapping[str, Any]) -> str:
     """Returns the name under which a key of `Placement` was written in a file."""
     other = {"device_ids": "device", "python": "python_path"}.get(key, key)
     return other if written.get(key) is None and written.get(other) is not None else key

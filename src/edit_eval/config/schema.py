@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
 
 from edit_eval.config import components
-from edit_eval.config.components import now_at
-from edit_eval.config.faults import did_you_mean, nearest_path, shown
+from edit_eval.config.components import resolve_class_path
+from edit_eval.config.faults import did_you_mean, format_value, nearest_path
 from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
@@ -94,16 +94,16 @@ def are_prompts(place: Sequence[str], value: object) -> bool:
     return here and isinstance(value, Mapping)
 
 
-def without_secrets(value: Any, place: tuple[str, ...] = ()) -> Any:
+def mask_secrets(value: Any, place: tuple[str, ...] = ()) -> Any:
     """Returns a copy with every secret replaced by `<from the environment>`."""
     if are_prompts(place, value):
         return value
     if place and (is_secret(place, value) or is_secret_command(place, value)):
         return SECRET_SHOWN
     if isinstance(value, Mapping):
-        return {key: without_secrets(inner, (*place, str(key))) for key, inner in value.items()}
+        return {key: mask_secrets(inner, (*place, str(key))) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [without_secrets(inner, (*place, str(index))) for index, inner in enumerate(value)]
+        return [mask_secrets(inner, (*place, str(index))) for index, inner in enumerate(value)]
     return value
 
 
@@ -142,17 +142,17 @@ def _ids(value: object) -> tuple[object, ...]:
     return tuple(str(word) if type(word) is int else word for word in _words(value))
 
 
-def registered(kind: Kind) -> Callable[[str], str]:
+def make_name_validator(kind: Kind) -> Callable[[str], str]:
     """Returns what refuses a name that is not registered."""
 
-    def known(name: str) -> str:
+    def check_name(name: str) -> str:
         if name not in (names := components.names(kind)):
-            wrong = components.misnamed(kind, str(name)) or did_you_mean(str(name), names)
+            wrong = components.explain_misnamed(kind, str(name)) or did_you_mean(str(name), names)
             meant = wrong or Text("; there are: {}", names)
-            raise ValueError(Text("{} is not {}{}", shown(name), KINDS[kind].word, meant))
+            raise ValueError(Text("{} is not {}{}", format_value(name), KINDS[kind].word, meant))
         return name
 
-    return known
+    return check_name
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words, json_schema_input_type=tuple[str, ...] | str)]
@@ -256,7 +256,7 @@ GONE: Mapping[str, Mapping[str, object]] = {
 recorded, and passports are found by it."""
 
 
-def without_gone(protocol: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def drop_removed_parameters(protocol: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a protocol's recorded parameters without those that are gone. Raises `ConfigurationError` for one that
     asks for something."""
     gone = GONE.get(protocol, {})
@@ -275,14 +275,14 @@ class ProtocolSection(ClassSection):
     """How often a question is asked again after a reply that cannot be read; 100 at most."""
 
     @classmethod
-    def recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
+    def from_recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
         """Reads one that a run has recorded: a registered class is where it is today. Raises `ValueError`, and
-        `ConfigurationError` as `without_gone`."""
+        `ConfigurationError` as `drop_removed_parameters`."""
         section = cls.model_validate(plain)
         return section.model_copy(
             update={
-                "class_path": now_at("protocol", section.type, section.class_path),
-                "parameters": without_gone(section.type, section.parameters),
+                "class_path": resolve_class_path("protocol", section.type, section.class_path),
+                "parameters": drop_removed_parameters(section.type, section.parameters),
             }
         )
 
@@ -302,7 +302,7 @@ class ModelSection(ClassSection):
     """What a judge is asked, complete; None for an edit model."""
 
     @property
-    def served(self) -> Serve | None:
+    def own_server(self) -> Serve | None:
         """The server that edit-eval starts for it, if any; then `python`, `conda_env` and `uv` are the server's."""
         serve = self.parameters.get("serve")
         return Serve(**serve) if isinstance(serve, dict) and "engine" in serve else None
@@ -310,14 +310,14 @@ class ModelSection(ClassSection):
     @property
     def server_share(self) -> float | None:
         """Share of each GPU's memory that its server reserves at start; None without a server of ours."""
-        return self.served.share(self.route) if self.served else None
+        return self.own_server.share(self.route) if self.own_server else None
 
     @property
     def route(self) -> Route:
         """The kind of request its server is sent, if it has one."""
         return "chat" if self.protocol else "images"
 
-    def named(self, key: str) -> str:
+    def name_of(self, key: str) -> str:
         """Returns the name of this key of `params` for errors: as written, and where."""
         return self.names.get(key, key)
 
@@ -338,7 +338,7 @@ class EvaluationSection(Section):
     controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
     """For how many samples each judge also scores controls: the source unchanged, a grey picture, another sample's
     edit. `auto`: in steps, as many as show that a judge scores them last. `0`: none."""
-    more_controls: tuple[Annotated[str, AfterValidator(registered("control"))], ...] = ()
+    more_controls: tuple[Annotated[str, AfterValidator(make_name_validator("control"))], ...] = ()
     """Further registered controls, by name, for the same samples; with `auto` each takes from the number of the
     others."""
 
@@ -352,7 +352,7 @@ class ColumnsSection(Section):
     """Not empty if judges stand below the key, by the user's names for them: their protocol, where they name none."""
 
     @classmethod
-    def of_judges(cls, names: tuple[str, ...]) -> Self:
+    def from_judges(cls, names: tuple[str, ...]) -> Self:
         """Returns the section with these judges below it, if it has a `protocol`."""
         raise NotImplementedError
 
@@ -374,7 +374,7 @@ class ColumnsSection(Section):
 class ExecutionSection(Section):
     """The order of work, and its spread over devices; never part of a key."""
 
-    driver: Annotated[str, AfterValidator(registered("driver"))] = "local"
+    driver: Annotated[str, AfterValidator(make_name_validator("driver"))] = "local"
     """What starts workers: `local`, this machine, or another registered driver, such as `ray`, a Ray cluster."""
     address: Annotated[str, Field(min_length=1)] | None = None
     """Address of the driver's cluster. For `ray`, `auto` is the one this machine belongs to; None uses that, or starts
@@ -464,7 +464,7 @@ class Configuration(Section):
             "execution": self.execution.model_dump(mode="json"),
             **({"trackers": [{name: given} for name, given in self.trackers.items()]} if self.trackers else {}),
         }
-        written = without_secrets(plain)
+        written = mask_secrets(plain)
         assert isinstance(written, dict)
         return written
 

@@ -15,11 +15,18 @@ from pydantic import ValidationError
 
 from edit_eval.config import components
 from edit_eval.config.base_system import MODELS, BaseFile, ModelKind, explain_unknown_key, is_base_class
-from edit_eval.config.components import staying_here
-from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, shown
+from edit_eval.config.components import preserve_cwd
+from edit_eval.config.faults import Faults, Place, did_you_mean, explain, format_value, nearest_path
 from edit_eval.config.kinds import Kind
 from edit_eval.config.parameters import check_parameters, names_of
-from edit_eval.config.placement import PLACEMENT_KEYS, Devices, Placement, read_placement, replace_devices, written_as
+from edit_eval.config.placement import (
+    PLACEMENT_KEYS,
+    Devices,
+    Placement,
+    find_written_name,
+    read_placement,
+    replace_devices,
+)
 from edit_eval.config.schema import (
     BenchmarkSection,
     ColumnsSection,
@@ -34,9 +41,9 @@ from edit_eval.config.schema import (
     PromptsSection,
     ProtocolSection,
     Section,
-    registered,
+    make_name_validator,
 )
-from edit_eval.config.yaml_text import filled
+from edit_eval.config.yaml_text import ensure_mapping
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.hub import is_address
 from edit_eval.json_values import Unchecked
@@ -71,7 +78,7 @@ DEFAULT_BENCHMARK = "five_dimensions"
 
 def top_keys() -> dict[str, str]:
     """Returns what may stand at a file's top level, and what it is, the keys of plug-ins last."""
-    return TOP_KEYS | {key.name: key.summary for key in components.known("columns")}
+    return TOP_KEYS | {key.name: key.summary for key in components.list_components("columns")}
 
 
 _LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -98,7 +105,7 @@ class Layer:
     place: Place
 
     @property
-    def named(self) -> tuple[Any, ...] | None:
+    def protocol_key(self) -> tuple[Any, ...] | None:
         """The protocol it names; None if it names none. A layer that names another protocol discards those before."""
         names = tuple(self.keys.get(key) for key in CLASS_KEYS)
         return names if any(name is not None for name in names) else None
@@ -147,7 +154,7 @@ class Sections:
         self.base.translate(self.raw, self.faults, self.notes)
         self._take_over_protocol()
         self._refuse_unknown((), self.raw, tuple(top_keys()))
-        own = self._validated(OwnClasses, {"import_from": _with_home(self.raw.get("import_from"))}, ())
+        own = self._validate_section(OwnClasses, {"import_from": _with_home(self.raw.get("import_from"))}, ())
         self.folder = Path(own.import_from).resolve() if own.import_from else self.folder
         benchmark = self._benchmark()
         edit_models = self._models("edit_model")
@@ -178,7 +185,7 @@ class Sections:
         evaluation = self.raw.get("evaluation")
         for key in ("answer", "retries"):
             value = evaluation.pop(key, None) if isinstance(evaluation, dict) else None
-            if value is None or not isinstance(protocol := filled(self.raw, "protocol"), dict):
+            if value is None or not isinstance(protocol := ensure_mapping(self.raw, "protocol"), dict):
                 continue  # not given, or reported elsewhere
             if protocol.setdefault(key, value) != value:
                 self.faults.add(("evaluation", key), Text("`protocol.{}` is also given; keep that one", key))
@@ -196,11 +203,13 @@ class Sections:
             written["type"] = DEFAULT_BENCHMARK
         type_name, class_path, cls = self._class("benchmark", place, written)
         values = {key: written.get(key) for key in SHARED_KEYS}
-        section = self._validated(BenchmarkSection, values | {"type": type_name, "class_path": class_path}, place)
+        section = self._validate_section(
+            BenchmarkSection, values | {"type": type_name, "class_path": class_path}, place
+        )
         parameters: PlainParameters = {}
         if cls is not None:
             self.default = default_layer(cls, self.faults)
-            shared = [key for key in SHARED_KEYS if key in declared(cls)]
+            shared = [key for key in SHARED_KEYS if key in list_parameter_names(cls)]
             own = {key: value for key, value in written.items() if key not in BENCHMARK_KEYS}
             own |= {key: getattr(section, key) for key in shared}
             also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
@@ -218,7 +227,7 @@ class Sections:
         # A bare word without an ending is rather a benchmark's name than a file's.
         if type_name == "table" and not (os.path.dirname(data_path) or os.path.splitext(data_path)[1]):
             meant = did_you_mean(data_path, components.names("benchmark"))
-            meant = meant or components.misnamed("benchmark", data_path)
+            meant = meant or components.explain_misnamed("benchmark", data_path)
         beside = Path(os.path.relpath(self.folder / data_path))
         if os.path.exists(beside):  # unlike `Path.exists`, it accepts too long a name
             meant = Text("; paths count from where you type: write {}, or type `cd {}` first", beside, beside.parent)
@@ -266,7 +275,7 @@ class Sections:
                 (*params_place, "batch_size"), Text("an edit model takes one sample at a time; leave it out")
             )
         keys = (*Placement.model_fields, *own)
-        names = {key: self.faults.name((*params_place, written_as(key, where))) for key in keys}
+        names = {key: self.faults.name((*params_place, find_written_name(key, where))) for key in keys}
         if self.devices is not None:
             names["device_ids"] = "--devices"
             try:
@@ -290,7 +299,7 @@ class Sections:
             if problem := _name_problem(name, {}):
                 self.faults.add((*place, "type"), problem)
         values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
-        section = self._validated(ModelSection, values, params_place)
+        section = self._validate_section(ModelSection, values, params_place)
         section = section.model_copy(update={"parameters": own, "placement": placement, "names": names})
         if kind == "judge":
             self.asked[name] = JudgeDraft(section, cls, place, protocol)
@@ -332,7 +341,7 @@ class Sections:
     def _prompts(self) -> dict[str, dict[str, str]]:
         places = {category: ("prompts", category) for category in self._mapping(("prompts",))}
         prompts = {key: self._section(PromptsSection, place) for key, place in places.items()}
-        if self.faults.within(("prompts",)):
+        if self.faults.is_faulty(("prompts",)):
             return {}
         return {category: section.model_dump(exclude_none=True) for category, section in prompts.items()}
 
@@ -343,7 +352,7 @@ class Sections:
         for entry in written if isinstance(written, list) else [written]:
             for name, value in entry.items() if isinstance(entry, dict) else [(entry, None)]:
                 try:
-                    cls = components.named("tracker", registered("tracker")(name))
+                    cls = components.import_registered("tracker", make_name_validator("tracker")(name))
                 except ValueError as error:
                     self.faults.add(("trackers",), str(error))
                     continue
@@ -353,7 +362,7 @@ class Sections:
                 given = {key: value for key, value in self._as_mapping(place, value).items() if value is not None}
                 for key, value in given.items():
                     if isinstance(value, str) and not value.strip():
-                        self.faults.add((*place, key), Text("must be text, not {}", shown(value)))
+                        self.faults.add((*place, key), Text("must be text, not {}", format_value(value)))
                 checked = check_parameters(cls, given, place, self.faults, (), name)
                 trackers[name] = {key: checked.get(key, value) for key, value in given.items()}
         return trackers
@@ -361,13 +370,13 @@ class Sections:
     def _columns(self, language: Language) -> dict[str, ColumnsSection]:
         """Reads what plug-ins' keys ask for, those with judges below them first: another may name these."""
         used = [key for key in components.names("columns") if self.raw.get(key) is not None]
-        classes: dict[str, type[ColumnsSection]] = {key: components.named("columns", key) for key in used}
+        classes: dict[str, type[ColumnsSection]] = {key: components.import_registered("columns", key) for key in used}
         columns: dict[str, ColumnsSection] = {}
         for key, cls in sorted(classes.items(), key=lambda pair: not pair[1].protocol):
             written = self._mapping((key,))
             if written and cls.protocol:
                 names = tuple(name for name in written if self._further_judge((key, name), name, cls.protocol))
-                columns[key] = cls.of_judges(names)
+                columns[key] = cls.from_judges(names)
             elif written:
                 columns[key] = self._section(cls, (key,), language=language, judges=self.asked)
         return columns
@@ -380,7 +389,7 @@ class Sections:
             self.faults.add(place, problem)
         elif self._model("judge", place, name):
             draft = self.asked[name]
-            if draft.own.named is None:
+            if draft.own.protocol_key is None:
                 own = replace(draft.own, keys={**draft.own.keys, "type": protocol})
                 self.asked[name] = replace(draft, own=own)
             return True
@@ -394,7 +403,7 @@ class Sections:
         That was their place before protocols existed; they stay if the judge's class has a parameter of that name.
         """
         there, before = (*place, "protocol"), (*place, "params", "images")
-        written, names = self._mapping(there), declared(judge_class)
+        written, names = self._mapping(there), list_parameter_names(judge_class)
         keys = dict(written)
         if "images" in params and names and "images" not in names and not hasattr(judge_class, "measures"):
             images = params.pop("images")
@@ -425,17 +434,19 @@ class Sections:
                 default = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
             concerned = all(each.measures for each in self.asked.values()) or self._is_for_measuring(self.common)
         layers: list[Layer] = []
-        named = default.named
+        named = default.protocol_key
         for layer in (default, *([self.common] if concerned else []), judge.own):
-            if layer.named not in (None, named):
-                layers, named = [], layer.named
+            if layer.protocol_key not in (None, named):
+                layers, named = [], layer.protocol_key
             layers.append(layer)
         if self.common in layers:
             self.used.add("protocol")
         return judge.section.model_copy(update={"protocol": self._protocol(judge, layers)})
 
     def _is_for_measuring(self, layer: Layer) -> bool:
-        return layer.named is not None and "measures" in declared(self._class("protocol", layer.place, layer.keys)[2])
+        return layer.protocol_key is not None and "measures" in list_parameter_names(
+            self._class("protocol", layer.place, layer.keys)[2]
+        )
 
     def _protocol(self, judge: JudgeDraft, layers: list[Layer]) -> ProtocolSection | None:
         """Builds the judge's protocol; each key comes from the last layer that has it."""
@@ -453,20 +464,20 @@ class Sections:
                 self.faults.origins.setdefault((*place, key), self.faults.name((*where, key)))
         keys = {key: value for key, (value, _) in chosen.items()}
         type_name, class_path, cls = self._class("protocol", place, keys)
-        if cls is None or (judge.measures and self.faults.within((*judge.place, "params"))):
+        if cls is None or (judge.measures and self.faults.is_faulty((*judge.place, "params"))):
             return None
         which, named = (*place, "class_path" if "class_path" in keys else "type"), type_name or class_path
         own = {key: value for key, value in keys.items() if key not in PROTOCOL_KEYS}
-        own |= self._filled_in(judge, cls, own, which, named)
+        own |= self._derive_parameters(judge, cls, own, which, named)
         own = check_parameters(cls, own, place, self.faults, PROTOCOL_KEYS, named)
         retries = {key: keys[key] for key in ("retries",) if key in keys}
         return ProtocolSection.model_construct(type=type_name, class_path=class_path, parameters=own, **retries)
 
-    def _filled_in(
+    def _derive_parameters(
         self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
     ) -> PlainParameters:
         """Returns what the class is given besides its `own` parameters; `which` is the place of its name."""
-        names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
+        names, add, called = list_parameter_names(cls), self.faults.add, judge.section.type or judge.section.class_path
         given = {key: value for key, value in self.given.items() if key in names and key not in own and value}
         self.used |= given.keys()
         if "measures" in own:
@@ -485,7 +496,7 @@ class Sections:
             add(which, text)
         return given
 
-    @staying_here()
+    @preserve_cwd()
     def _measures(self, judge: JudgeDraft) -> dict[str, dict[str, object]]:
         cls: Any = judge.judge_class
         try:
@@ -499,13 +510,13 @@ class Sections:
     # -- values --
 
     def _section(self, model: type[S], place: Place, **context: object) -> S:
-        return self._validated(model, self._mapping(place), place, **context)
+        return self._validate_section(model, self._mapping(place), place, **context)
 
     def _part(self, model: type[S], written: Mapping[str, Any], place: Place) -> S:
         """Returns as a section those of the keys at `place` that are the model's; others are a class's parameters."""
-        return self._validated(model, {key: written[key] for key in model.model_fields if key in written}, place)
+        return self._validate_section(model, {key: written[key] for key in model.model_fields if key in written}, place)
 
-    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place, **context: object) -> S:
+    def _validate_section(self, model: type[S], values: Mapping[str, Any], place: Place, **context: object) -> S:
         """Returns `values` as a section; null is the same as not given. `context` is for the section's own checks."""
         values = {key: value for key, value in values.items() if value is not None}
         try:
@@ -544,7 +555,7 @@ class Sections:
             return value
         if value is not None:
             meant = _as_a_mapping(kind, value) if kind and isinstance(value, str) else ""
-            self.faults.add(place, Text("must be a mapping (key: value), not {}{}", shown(value), meant))
+            self.faults.add(place, Text("must be a mapping (key: value), not {}{}", format_value(value), meant))
         return {}
 
 
@@ -609,7 +620,7 @@ def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list
     return notes
 
 
-def declared(cls: type[Any] | None) -> tuple[str, ...]:
+def list_parameter_names(cls: type[Any] | None) -> tuple[str, ...]:
     """Returns the names of a class's parameters; none if `Parameters` is invalid, as `check_parameters` reports."""
     try:
         return names_of(cls) if cls is not None else ()

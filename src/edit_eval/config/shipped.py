@@ -13,7 +13,7 @@ from edit_eval.text import Text
 PACKAGE = Path(__file__).parents[1]
 
 
-def shipped() -> dict[str, Path]:
+def find_shipped_files() -> dict[str, Path]:
     """Returns the files by name: those in `configs/`, and a plug-in's own, in its folder."""
     files = [path for places in ("configs", "plugins/*") for path in PACKAGE.glob(f"{places}/*.yaml")]
     return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
@@ -34,7 +34,7 @@ def file_of(source: str | Path) -> str | Path:
     name = str(source)
     if os.path.lexists(name) or os.path.basename(name) != name or "." in name:
         return source
-    known = shipped()
+    known = find_shipped_files()
     if name in known:
         return known[name]
     beside = next((f"{name}{end}" for end in (".yaml", ".yml") if os.path.isfile(f"{name}{end}")), "")

@@ -52,15 +52,15 @@ class ModelDraft:
         return self.section.get("type") in ("chat_endpoint", "transformers")
 
 
-def look_at_judge(written: str) -> ModelDraft:
+def read_judge_flag(written: str) -> ModelDraft:
     """Reads the argument of `--judge`, which may begin with a name of its own (`mine=folder`).
 
     Raises `ConfigurationError` saying what to give instead.
     """
-    return look_at("judge", written, _of_judge)
+    return read_model_flag("judge", written, _read_judge)
 
 
-def look_at(kind: Kind, written: str, known: Callable[[str], ModelDraft | None]) -> ModelDraft:
+def read_model_flag(kind: Kind, written: str, known: Callable[[str], ModelDraft | None]) -> ModelDraft:
     """Reads the argument of the flag of a kind; `known` has a model of what only that kind may be, or None.
 
     Raises `ConfigurationError` saying what to give instead.
@@ -75,7 +75,7 @@ def look_at(kind: Kind, written: str, known: Callable[[str], ModelDraft | None])
     return replace(draft, name=name or draft.name)
 
 
-def _of_judge(written: str) -> ModelDraft | None:
+def _read_judge(written: str) -> ModelDraft | None:
     if address := SERVER.fullmatch(written):
         return server("chat_endpoint", "--judge", address)
     if os.path.isdir(written):
@@ -111,7 +111,7 @@ def _either(kind: Kind, flag: str, written: str) -> ModelDraft:
     """Returns a model for a registered name, or for the user's own class."""
     if components.locate(kind, written):
         described = next(d for d in components.describe(written) if d.kind == kind)
-        if required := [parameter.name for parameter in described.parameters if parameter.required]:
+        if required := [parameter.name for parameter in described.parameters if parameter.is_required]:
             raise ConfigurationError(
                 Text("{} {}: it needs parameters ({}); {}", flag, written, required, _remedies(kind))
             )
@@ -160,7 +160,7 @@ def plain_name(text: str) -> str:
     return name if NAME.fullmatch(name) else slug(name) or "model"
 
 
-def on_devices(section: Mapping[str, Any], devices: str) -> Unchecked:
+def set_devices(section: Mapping[str, Any], devices: str) -> Unchecked:
     """Returns a section with the given devices."""
     written: Any = devices
     if re.fullmatch(r"\d+(,\d+)*", devices):

@@ -56,7 +56,7 @@ def read_file(path: str | Path) -> Any:
         meant = nearest_path(path) or Text("; `edit-eval init` writes one, `edit-eval list` shows those to start from")
         raise ConfigurationError(Text("{}: no such file{}", path, meant)) from None
     except IsADirectoryError:
-        raise ConfigurationError(Text("{}: is a folder{}", path, _in_its_place(Path(path)))) from None
+        raise ConfigurationError(Text("{}: is a folder{}", path, _suggest_file(Path(path)))) from None
     except OSError as error:
         raise ConfigurationError(Text("{}: cannot be read: {}", path, error.strerror)) from None
     if Path(path).suffix.lower() in _TABLES:
@@ -111,7 +111,7 @@ def _size(value: Any, known: dict[int, int]) -> int:
     return known[id(value)]
 
 
-def _in_its_place(folder: Path) -> str:
+def _suggest_file(folder: Path) -> str:
     """Suggests what to give in place of a folder."""
     if files := sorted((folder / "config").glob("[0-9]*.yaml")):
         return Text(" of a run; `edit-eval status {}` shows the run, `edit-eval run {}` repeats it", folder, files[-1])
@@ -335,7 +335,7 @@ def apply_overrides(
     return applied
 
 
-def filled(section: Unchecked, key: str) -> Any:
+def ensure_mapping(section: Unchecked, key: str) -> Any:
     """Returns the value at a key, first setting it to a new mapping if nothing is there."""
     if section.get(key) is None:
         section[key] = {}

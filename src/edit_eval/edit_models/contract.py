@@ -192,7 +192,7 @@ class EditModelExtras(Protocol):
     """What an edit model may have besides. Static methods import nothing heavy."""
 
     @staticmethod
-    def finished(parameters: Any, asked: SampleNames) -> Finished:
+    def match_edits(parameters: Any, asked: SampleNames) -> Finished:
         """Says whose edit is which, of a model whose edits are there already. An edit's key then has its bytes in place
         of parameters and revision. `edit` is asked with that picture as `FINISHED`, or with what is `lacking`."""
 
@@ -208,7 +208,7 @@ class EditModelExtras(Protocol):
     def prices(parameters: Any) -> EditPrice | None:
         """Returns what an edit costs, if somebody else makes it."""
 
-    def charged(self) -> Charged:
+    def collect_costs(self) -> Charged:
         """Returns what an edit has cost, called in its thread after it; of a class with `prices`."""
 
     @staticmethod

@@ -14,15 +14,15 @@ from typing import ClassVar
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import GivenEdits, lacking_edits
+from edit_eval.edit_models.existing_edits import ExistingEdits, lacking_edits
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.matching import Names, composed, match, names_of_path
+from edit_eval.files.matching import Names, match, names_of_path, normalise_name
 from edit_eval.text import Text
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".jfif", ".webp")
 
 
-class ImageFolder(GivenEdits):
+class ImageFolder(ExistingEdits):
     """Edits that were made elsewhere: pictures in a folder, each named by its sample's id.
 
     A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.jfif`, `.webp`, in any case). If the id is a
@@ -57,7 +57,7 @@ class ImageFolder(GivenEdits):
         return {"folder": str(Path(self._parameters.folder).expanduser().absolute())}
 
     @staticmethod
-    def finished(parameters: ImageFolder.Parameters, asked: SampleNames) -> Finished:
+    def match_edits(parameters: ImageFolder.Parameters, asked: SampleNames) -> Finished:
         """Returns the samples' pictures in the folder.
 
         Raises `ConfigurationError` for a folder that cannot be read or has no picture in it, and for `files` that are
@@ -67,7 +67,7 @@ class ImageFolder(GivenEdits):
         try:
             pictures = {path.relative_to(folder).as_posix(): path for path in sorted(_pictures(folder))}
         except FileNotFoundError:
-            beside = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
+            beside = difflib.get_close_matches(folder.name, _list_sibling_folders(folder), n=1)
             meant = Text("; it counts from the current folder")
             if beside:
                 meant = Text("; did you mean {}?", folder.parent / beside[0])
@@ -79,7 +79,7 @@ class ImageFolder(GivenEdits):
         if not pictures:
             raise ConfigurationError(Text("folder: {}", Text("{} has no pictures ({})", folder, SUFFIXES)))
         nested = not any("/" not in name for name in pictures)
-        told = _told(parameters, asked, pictures)
+        told = _check_files(parameters, asked, pictures)
         ids = {of: names_of_path(of, PICTURES) for of in asked.ids if of not in told}
         taken = set(told.values())
         found = match(ids, {name: _names(name, nested=nested) for name in pictures if name not in taken})
@@ -98,7 +98,7 @@ class ImageFolder(GivenEdits):
         return Finished(files, lacking, found.left, likely)
 
 
-def _told(parameters: ImageFolder.Parameters, asked: SampleNames, pictures: Collection[str]) -> dict[str, str]:
+def _check_files(parameters: ImageFolder.Parameters, asked: SampleNames, pictures: Collection[str]) -> dict[str, str]:
     """Returns `files`. Raises `ConfigurationError` for an unknown sample or picture, and one that is named twice."""
     samples, twice = set(asked.ids), Counter(parameters.files.values())
     for sample_id, name in parameters.files.items():
@@ -139,7 +139,7 @@ def _names(name: str, *, nested: bool) -> Names:
 
     A folder of one language is also left out, as ids of benchmarks with a run for each language do without it.
     """
-    path = PurePosixPath(composed(name))
+    path = PurePosixPath(normalise_name(name))
     names = {str(path): 0, str(path.with_suffix("")): 1}
     if not nested:
         return names
@@ -154,7 +154,7 @@ def _names(name: str, *, nested: bool) -> Names:
     return names
 
 
-def _folders_beside(folder: Path) -> list[str]:
+def _list_sibling_folders(folder: Path) -> list[str]:
     with contextlib.suppress(OSError):
         return [path.name for path in folder.parent.iterdir() if path.is_dir()]
     return []

@@ -12,9 +12,9 @@ from edit_eval.benchmarks.row_benchmark import Draft, Row
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
 from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import GivenEdits, finished_edits
+from edit_eval.edit_models.existing_edits import ExistingEdits, edits_of_rows
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.files.matching import Matching, composed, match, names_of_path, whole
+from edit_eval.files.matching import Matching, match, names_of_path, normalise_name, whole
 from edit_eval.records import Sample
 from edit_eval.text import Text
 
@@ -40,7 +40,7 @@ class _Edits(_Sources):
         if "id" not in columns:
             fields = {"source": self.sources} if self.sources else {}
             with suppress(ConfigurationError):  # a table of only edits: they are named after themselves
-                columns[NAMED] = _Sources(replace(self.parameters, fields=fields)).looked_at()[1]["source"]
+                columns[NAMED] = _Sources(replace(self.parameters, fields=fields)).inspect_table()[1]["source"]
         return columns
 
     @property
@@ -51,11 +51,11 @@ class _Edits(_Sources):
     def draft(self, row: Row) -> Draft | None:
         draft = super().draft(row)
         named = row.text("id") if self.has_ids else self._sources[row.index]
-        self.called.append(composed(named.strip()))
+        self.called.append(normalise_name(named.strip()))
         return draft
 
 
-class TableColumn(GivenEdits):
+class TableColumn(ExistingEdits):
     """Edits that were made elsewhere: a column of pictures in a table, a row each.
 
     The table may be the benchmark's own or another one. A sample's edit is in the row with its id; without a column of
@@ -90,7 +90,7 @@ class TableColumn(GivenEdits):
         return {"table": self._parameters.table, "column": self._parameters.column}
 
     @staticmethod
-    def finished(parameters: TableColumn.Parameters, asked: SampleNames) -> Finished:
+    def match_edits(parameters: TableColumn.Parameters, asked: SampleNames) -> Finished:
         """Returns the samples' edits. Raises `ConfigurationError` for an unreadable table or unknown column."""
         table = _Edits(
             TableBenchmark.Parameters(
@@ -113,7 +113,7 @@ class TableColumn(GivenEdits):
         else:
             sources = {i: names_of_path(asked.sources.get(i) or i, PICTURES) for i in asked.ids}
             found = match(sources, {of: names_of_path(called, PICTURES) for of, (called, _) in rows.items()})
-        return finished_edits(asked, found, rows, Text("the column {} of {}", parameters.column, parameters.table))
+        return edits_of_rows(asked, found, rows, Text("the column {} of {}", parameters.column, parameters.table))
 
 
 def _is_same(table: str, data_path: str) -> bool:

@@ -122,7 +122,7 @@ ENGINES: dict[tuple[EngineName, Route], ServingEngine] = {
 }
 
 
-def given(arguments: Sequence[str], names: Sequence[str]) -> str | None:
+def find_argument(arguments: Sequence[str], names: Sequence[str]) -> str | None:
     """Returns the value of the last of `arguments` with one of these names; empty if it has none, None if absent."""
     last = None
     for number, written in enumerate(arguments):

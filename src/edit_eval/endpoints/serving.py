@@ -32,7 +32,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, ClassVar
 
-from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, EngineName, Route, ServingEngine, given
+from edit_eval.endpoints.engines import (
+    ENGINES,
+    HEALTH,
+    MODELS,
+    OURS,
+    PATHS,
+    EngineName,
+    Route,
+    ServingEngine,
+    find_argument,
+)
 from edit_eval.errors import LoadError
 from edit_eval.privacy import hide_secrets, is_secret_name
 
@@ -148,7 +158,7 @@ class Serve:
             raise ValueError("args: with the engine `command`, put arguments into `command`")
         if self.engine == "command" and not any("{port}" in word for word in self.command):
             raise ValueError("command: it must contain {port}")
-        if taken := next((name for name in OURS if given(self.arguments, (name,)) is not None), ""):
+        if taken := next((name for name in OURS if find_argument(self.arguments, (name,)) is not None), ""):
             raise ValueError(f"args: {taken} is set by edit-eval; leave it out")
         if self.memory is not None and not 0 < self.memory <= 1:
             raise ValueError(f"memory: {self.memory} is not a share of a GPU's memory (0 to 1)")
@@ -158,7 +168,7 @@ class Serve:
         """`args` as texts."""
         return [str(argument) for argument in self.args]
 
-    def on(self, route: Route) -> ServingEngine | None:
+    def find_engine(self, route: Route) -> ServingEngine | None:
         """Returns the engine's row, None for `command`. Raises `ValueError` if it does not serve such models."""
         if self.engine == "command":
             if self.batch_invariant:
@@ -178,8 +188,8 @@ class Serve:
 
         Without `by_default`, None unless it was set.
         """
-        row = self.on(route)
-        said = given(self.arguments, (row.memory,)) if row and row.memory else None
+        row = self.find_engine(route)
+        said = find_argument(self.arguments, (row.memory,)) if row and row.memory else None
         try:
             return float(said) if said else self.memory or (row.share if row and by_default else None)
         except ValueError:  # the engine will report it
@@ -216,7 +226,7 @@ class Server:
 
     def __init__(self, serve: Serve, route: Route, model: str, devices: int, environment: ServerEnvironment) -> None:
         """`devices`: its number of GPUs; the process's environment says which."""
-        self._serve, self._engine, self._model, self._devices = serve, serve.on(route), model, devices
+        self._serve, self._engine, self._model, self._devices = serve, serve.find_engine(route), model, devices
         self._environment = environment
         self.python = environment.python or sys.executable
         self.port = 0
@@ -253,11 +263,11 @@ class Server:
         fields = {"{model}": self._model, "{host}": HOST, "{port}": str(self.port)}
         fields |= {"{devices}": str(self._devices), "{python}": self.python}
         if (row := self._engine) is None:
-            return [_filled(word, fields) for word in self._serve.command]
-        words, own = [_filled(word, fields) for word in row.arguments], self._serve.arguments
-        if row.devices and self._devices > 1 and given(own, row.devices) is None:
+            return [_fill_placeholders(word, fields) for word in self._serve.command]
+        words, own = [_fill_placeholders(word, fields) for word in row.arguments], self._serve.arguments
+        if row.devices and self._devices > 1 and find_argument(own, row.devices) is None:
             words += [row.devices[0], str(self._devices)]
-        if row.memory and self._serve.memory is not None and given(own, (row.memory,)) is None:
+        if row.memory and self._serve.memory is not None and find_argument(own, (row.memory,)) is None:
             words += [row.memory, str(self._serve.memory)]
         if self._serve.batch_invariant:
             words += row.invariant
@@ -271,7 +281,7 @@ class Server:
         about = {"engine": f"{self._serve.engine} {done.stdout.strip()}".strip(), "interpreter": self.python}
         variables = self._variables()
         by_variable = any(variables.get(name) == value for name, value in self._engine.invariant_variables.items())
-        if by_variable or any(given(self.command(), (name,)) is not None for name in self._engine.invariant):
+        if by_variable or any(find_argument(self.command(), (name,)) is not None for name in self._engine.invariant):
             about["batch_invariant"] = "asked for"
         return about
 
@@ -285,14 +295,14 @@ class Server:
         handed = {name: value for name, value in os.environ.items() if is_handed(name) or name in self._serve.pass_env}
         return {**handed, "PATH": path, "PYTHONUNBUFFERED": "1", **invariant}
 
-    def ended(self) -> str:
+    def explain_end(self) -> str:
         """Returns why it has ended, with the telling line of its log; empty while it runs."""
         if self._process is None or (code := self._process.poll()) is None:
             return ""
         if code == 0 and is_daemon(self._process.pid, self._mark):
             return ""
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_signal(-code)}"
-        return f"the server ({self._serve.engine}) {how}{self._said()}"
+        return f"the server ({self._serve.engine}) {how}{self._quote_log()}"
 
     def end(self) -> None:
         """Ends it and all its processes, and waits until they are gone and have given their memory back."""
@@ -355,17 +365,21 @@ class Server:
         while True:
             if (now := self._environment.moves()) != before:  # a download that moves does not count
                 before, deadline = now, max(deadline, time.monotonic() + self._environment.seconds)
-            foreign = strangers_at(self.port, self._process.pid, self._mark)
-            if why := self.ended():
+            foreign = has_foreign_listener(self.port, self._process.pid, self._mark)
+            if why := self.explain_end():
                 raise _Taken if foreign or _TAKEN.search(self._tail()) else LoadError(why)
             if foreign:
                 raise _Taken
             missing = self._missing()
-            if not missing and not strangers_at(self.port, self._process.pid, self._mark) and not self.ended():
+            if (
+                not missing
+                and not has_foreign_listener(self.port, self._process.pid, self._mark)
+                and not self.explain_end()
+            ):
                 return
             if time.monotonic() >= deadline:
                 late = f"is not ready after {self._environment.seconds:g} s (`load_timeout`): {missing}"
-                raise LoadError(f"the server ({self._serve.engine}) {late}{self._said()}")
+                raise LoadError(f"the server ({self._serve.engine}) {late}{self._quote_log()}")
             time.sleep(ASK_EVERY)
 
     def _missing(self) -> str:
@@ -395,7 +409,7 @@ class Server:
         text = hide_secrets(os.pread(self._log.fileno(), LAST_BYTES, begin).decode(errors="replace"))
         return text if begin == self._log_begin else text.partition("\n")[2]  # it may begin within a secret
 
-    def _said(self) -> str:
+    def _quote_log(self) -> str:
         line = telling_line(self._tail())
         kept = f"; more in {self._environment.log}" if self._environment.log else ""
         return f": {line}{kept}" if line else kept
@@ -424,7 +438,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _filled(word: str, fields: dict[str, str]) -> str:
+def _fill_placeholders(word: str, fields: dict[str, str]) -> str:
     return re.sub("|".join(map(re.escape, fields)), lambda match: fields[match[0]], word)
 
 
@@ -494,9 +508,9 @@ def is_daemon(leader: int, mark: str) -> bool:
     return any(_is_marked(pid, mark) for _ in range(3) for pid in members(leader, mark))
 
 
-def strangers_at(port: int, leader: int, mark: str) -> bool:
+def has_foreign_listener(port: int, leader: int, mark: str) -> bool:
     """True if a process outside this group listens at the port of the loopback interface."""
-    listening = set(_listening(port))
+    listening = set(_find_listening_sockets(port))
     if not listening:
         return False
     for pid in members(leader, mark):
@@ -507,7 +521,7 @@ def strangers_at(port: int, leader: int, mark: str) -> bool:
     return bool(listening)
 
 
-def _listening(port: int) -> Iterator[str]:
+def _find_listening_sockets(port: int) -> Iterator[str]:
     """Yields the sockets that listen there, as `/proc/PID/fd` names them."""
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError), open(f"/proc/net/{table}", encoding="ascii") as rows:

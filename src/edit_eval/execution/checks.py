@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from edit_eval.config.components import import_class, named, names
+from edit_eval.config.components import import_class, import_registered, names
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError, Stopped
@@ -69,7 +69,7 @@ class Check:
 
 def registered_checks() -> list[Check]:
     """Returns all checks that are registered, ours first."""
-    return [named("check", name)() for name in names("check")]
+    return [import_registered("check", name)() for name in names("check")]
 
 
 def refuse(context: CheckContext) -> None:
@@ -119,7 +119,7 @@ def choose(configuration: Configuration, models: Sequence[Model], machine: Machi
 # -- what the classes of models say of them before they are loaded --
 
 
-def asked(section: ModelSection, folder: Path, method: str) -> Any:
+def call_class_method(section: ModelSection, folder: Path, method: str) -> Any:
     """Calls a static method of a model's class with its parameters; None if there is no such method."""
     model_class = class_of("judge" if section.protocol else "edit_model", section, folder)
     function = getattr(model_class, method, None)
@@ -144,7 +144,7 @@ def card_of(section: ModelSection, folder: Path) -> Mapping[str, str]:
 
     Raises `ConfigurationError` for parameters that the model does not take.
     """
-    card: Mapping[str, str] = asked(section, folder, "card") or {}
+    card: Mapping[str, str] = call_class_method(section, folder, "card") or {}
     return card
 
 
@@ -193,7 +193,7 @@ def short_limits(configuration: Configuration, experiment: Experiment) -> list[F
     """Warns about judges whose answers are likely to be cut off, and so to give no scores."""
     findings: list[Finding] = []
     for name, section in configuration.judges.items():
-        forms = {question.question.form for asked in experiment.asked[name] for question in asked}
+        forms = {question.question.form for asked in experiment.questions_by_judge[name] for question in asked}
         form = max(forms & TOKENS_NEEDED.keys(), key=TOKENS_NEEDED.__getitem__, default="")
         for limit in LIMITS:
             tokens = section.parameters.get(limit)

@@ -50,7 +50,7 @@ class Choices:
         return [choice.sentence for choice in self._both if choice.automatic]
 
     @property
-    def at_start(self) -> list[str]:
+    def start_sentences(self) -> list[str]:
         """Those that a run says at its start."""
         return [choice.sentence for choice in self._both if choice.automatic and choice.weighed]
 

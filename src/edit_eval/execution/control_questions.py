@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.statistics.controls import FEWEST_WITH_CONTROLS, fewest
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,15 @@ class ControlQuestions:
     """Source images that could have controls."""
 
     @classmethod
-    def of(cls, experiment: Experiment) -> ControlQuestions:
+    def from_experiment(cls, experiment: Experiment) -> ControlQuestions:
         """Returns those of an experiment."""
         judges = [judge for judge in experiment.judges if judge.sees_controls]
-        each = {judge.name: experiment.questions_a_pair.get(judge.name, 0.0) * experiment.readings for judge in judges}
+        each = {
+            judge.name: experiment.questions_per_edit.get(judge.name, 0.0) * experiment.readings for judge in judges
+        }
         samples = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
         edits = samples * len(experiment.edit_models) * experiment.edit_seeds
-        at_once = min(experiment.control_samples, len(experiment.standing_alone))
+        at_once = min(experiment.control_samples, len(experiment.independent_samples))
         steps = experiment.control_steps if experiment.control_steps is not None else (at_once,) if at_once else ()
         images = len(experiment.images_for_controls)
         return cls(
@@ -48,7 +50,7 @@ class ControlQuestions:
             images=images,
         )
 
-    def asked(self, images: int, judge: str = "") -> int:
+    def count_questions(self, images: int, judge: str = "") -> int:
         """Returns the questions about so many images of each kind, to one judge or to all."""
         each = self.each.get(judge, 0.0) if judge else sum(self.each.values())
         return round(images * self.kinds * each)
@@ -67,13 +69,13 @@ class ControlQuestions:
         line: str = Text(
             "controls: {} of each kind, {} beside {} about edits",
             first,
-            counted(self.asked(first), "question"),
+            pluralize(self.count_questions(first), "question"),
             self.edits,
         )
         if not self.steps:
-            line = Text("controls: none, they would be more than a third of the {}", counted(self.edits, "question"))
+            line = Text("controls: none, they would be more than a third of the {}", pluralize(self.edits, "question"))
         if most > first:
-            return Text("{}; up to {} ({}) while a judge is not shown fit", line, most, self.asked(most))
+            return Text("{}; up to {} ({}) while a judge is not shown fit", line, most, self.count_questions(most))
         if most >= shows:
             return line
         if self.images < shows:
@@ -83,5 +85,5 @@ class ControlQuestions:
             "{}; too few to show a judge fit, for which `evaluation: {{controls: {}}}` asks {}",
             line,
             enough,
-            self.asked(enough),
+            self.count_questions(enough),
         )

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
-from edit_eval.config.components import import_class, named, names, the_one
+from edit_eval.config.components import find_single_class, import_class, import_registered, names
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.spectator import Spectator, with_plugin
+from edit_eval.execution.spectator import Spectator, chain_spectators
 from edit_eval.experiment import Experiment
 from edit_eval.store.run_directory import RunDirectory, Shard
 from edit_eval.text import Text
@@ -42,7 +42,7 @@ class Followers:
 
     def __init__(self, configuration: Configuration) -> None:
         """Raises `ConfigurationError` if one cannot follow, or if none can tell the trackers that are wanted."""
-        found = (named("follower", name).of(configuration) for name in names("follower"))
+        found = (import_registered("follower", name).of(configuration) for name in names("follower"))
         self._all: list[Follower] = [follower for follower in found if follower is not None]
         if configuration.trackers and not self._all:
             raise ConfigurationError(Text("trackers: nothing is installed here that tells them; leave out `trackers`"))
@@ -50,7 +50,7 @@ class Followers:
     def join(self, spectator: Spectator) -> Spectator:
         """Returns a spectator with the followers behind it."""
         for follower in self._all:
-            spectator = with_plugin(spectator, follower)
+            spectator = chain_spectators(spectator, follower)
         return spectator
 
     @contextmanager
@@ -96,7 +96,7 @@ class Partition(ABC):
 
 def partition() -> Partition:
     """Returns the partition that is installed, a package's in place of ours. Raises `ConfigurationError` without."""
-    class_path = the_one("partition")
+    class_path = find_single_class("partition")
     if class_path is None:
         raise ConfigurationError(Text("--shard: nothing is installed here that divides a run; leave it out"))
     made: Partition = import_class("partition", class_path)()

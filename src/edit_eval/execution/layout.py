@@ -13,7 +13,14 @@ from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.execution.contract import Gpu, Machine, Specifications, WorkerSpecification
 from edit_eval.execution.machine.environments import interpreter
-from edit_eval.execution.machine.places import Place, lost_to, model_on, places, places_on, said_of
+from edit_eval.execution.machine.places import (
+    Place,
+    build_model,
+    describe_lost_gpus,
+    find_auto_places,
+    find_lost_gpus,
+    places,
+)
 from edit_eval.json_values import JsonObject
 from edit_eval.scheduling.tasks import Model
 
@@ -45,14 +52,14 @@ class Layout:
         return {model.key: tuple(d for place in model.places for d in place) for model in self.models}
 
 
-def grow(
+def specify_joined_gpus(
     configuration: Configuration, specifications: Specifications, gpus: Sequence[Gpu]
 ) -> dict[tuple[str, Place], WorkerSpecification]:
     """Returns how to start models on GPUs that have joined: as elsewhere, and only models that take every GPU."""
     grown = {}
     for key, section in configuration.models.items():
         known = next(specification for (model, _), specification in specifications.items() if model == key)
-        for place in places_on(section, gpus):
+        for place in find_auto_places(section, gpus):
             grown[key, place] = replace(known, name=_log_name(key, place), devices=place)
     return grown
 
@@ -66,11 +73,11 @@ def lay_out(configuration: Configuration, machine: Machine) -> Layout:
     layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus()})
     for key, section in configuration.models.items():
         chosen, layout.reasons[key] = places(section, machine)
-        lost = lost_to(section, machine)
-        layout.lost.update(zip(((key, name) for name in lost), said_of(lost), strict=True))
-        layout.models.append(model_on(chosen, key, section, configuration.folder))
+        lost = find_lost_gpus(section, machine)
+        layout.lost.update(zip(((key, name) for name in lost), describe_lost_gpus(lost), strict=True))
+        layout.models.append(build_model(chosen, key, section, configuration.folder))
         python, placement, server = interpreter(section), section.placement, None
-        if section.served:  # the environment is the server's; the worker that queries it runs in ours
+        if section.own_server:  # the environment is the server's; the worker that queries it runs in ours
             python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)
         for place in chosen:
             layout.specifications[key, place] = WorkerSpecification(

@@ -7,10 +7,10 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.checks import asked
+from edit_eval.execution.checks import call_class_method
 from edit_eval.execution.contract import Price
 from edit_eval.records import Edit, Status
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 TYPICAL = (3000, 100)
 """Tokens that a question about two pictures reads and writes, where nothing is known yet."""
@@ -18,10 +18,13 @@ TYPICAL = (3000, 100)
 
 def are_sold(configuration: Configuration) -> bool:
     """True if somebody else makes what one of the models is asked for, at a price, known or not."""
-    return any(asked(section, configuration.folder, "prices") is not None for section in configuration.models.values())
+    return any(
+        call_class_method(section, configuration.folder, "prices") is not None
+        for section in configuration.models.values()
+    )
 
 
-def submitted_words(submitted: Mapping[str, Mapping[str, Any]], edits: Iterable[Edit]) -> Iterator[str]:
+def describe_submissions(submitted: Mapping[str, Mapping[str, Any]], edits: Iterable[Edit]) -> Iterator[str]:
     """Says what earlier starts have bought, or may have, and not fetched (`Timeline.submitted`)."""
     left = [submitted[edit.key] for edit in edits if edit.status is Status.PENDING and edit.key in submitted]
     if bought := sum(bool(of["id"]) for of in left):
@@ -38,7 +41,7 @@ def prices_of(configuration: Configuration) -> dict[str, Price]:
     """Returns the price of each model that has one, by its key."""
     prices = {}
     for key, section in configuration.models.items():
-        said = asked(section, configuration.folder, "prices")
+        said = call_class_method(section, configuration.folder, "prices")
         if said is None:
             continue
         price = Price(
@@ -81,7 +84,7 @@ def refuse_unbounded(configuration: Configuration, priced: Collection[str], *, s
             )
 
 
-def expected_cost(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]]) -> float | None:
+def estimate_cost(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]]) -> float | None:
     """Returns US dollars for work by the table of prices, without retries; None if none of it is paid.
 
     `work` is as for `cost_words`.
@@ -101,7 +104,7 @@ def cost_words(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]])
 
     `work` has, by the model's key, its edits or questions, and how many more are about controls.
     """
-    lines, whole = list[str](), expected_cost(prices, work)
+    lines, whole = list[str](), estimate_cost(prices, work)
     for key, (count, controls) in work.items():
         price, name = prices.get(key), key.partition(":")[2]
         if price is None or not count + controls:
@@ -110,11 +113,11 @@ def cost_words(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]])
         if price.usual is not None:
             of = price.date or price.source
             lines.append(
-                Text("{}: {} at {:.4g} USD ({}): {:,.2f} USD", name, counted(count, "edit"), price.usual, of, usd)
+                Text("{}: {} at {:.4g} USD ({}): {:,.2f} USD", name, pluralize(count, "edit"), price.usual, of, usd)
             )
         else:
             beside = Text(" and {} about controls", controls) if controls else ""
             told = Text("{:g} and {:g} USD for a million tokens read and written", price.read, price.written)
-            asked = counted(count, "question")
+            asked = pluralize(count, "question")
             lines.append(Text("{}: {}{} at {}: about {:,.2f} USD", name, asked, beside, told, usd))
     return lines if whole is None else [*lines, Text("cost: about {:,.2f} USD in all, without retries", whole)]

@@ -13,36 +13,41 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from edit_eval.config.components import named
+from edit_eval.config.components import import_registered
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import Stopped
 from edit_eval.execution.checks import CheckContext, card_of, choose, refuse, sale_findings, short_limits, silent_judges
 from edit_eval.execution.contract import Driver, Gpu, Price, Specifications, WorkerSpecification
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
 from edit_eval.execution.engine.interruption import ENDED, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
-from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.engine.recorder import Recorder
-from edit_eval.execution.engine.workload import fill_work, left_to_do
-from edit_eval.execution.layout import Layout, environment_record, grow, lay_out, machines_record
+from edit_eval.execution.engine.workload import count_remaining_work, fill_work
+from edit_eval.execution.layout import Layout, environment_record, lay_out, machines_record, specify_joined_gpus
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.options import NO_OPTIONS, RunOptions
-from edit_eval.execution.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
+from edit_eval.execution.prices import are_sold, cost_words, describe_submissions, prices_of, refuse_unbounded
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.records import Sample, Status, model_title
-from edit_eval.scheduling.batches import batches_of, companies
+from edit_eval.scheduling.batches import batch_categories, batches_of
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.simulation import Began, rest_of_a_run
+from edit_eval.scheduling.simulation import StartTimes, rest_of_a_run
 from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
+from edit_eval.store.provenance import (
+    SelfDescriptionCheck,
+    describe_environment_changes,
+    several_kinds,
+    unlike_machines,
+)
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
 from edit_eval.store.subjects.kinds import kinds
 from edit_eval.store.table import JudgementTable
@@ -51,7 +56,7 @@ from edit_eval.text import Text
 
 def driver_of(configuration: Configuration) -> Driver:
     """Returns the driver of the name that the configuration gives; nothing begins yet."""
-    driver: Driver = named("driver", configuration.execution.driver).of(configuration)
+    driver: Driver = import_registered("driver", configuration.execution.driver).of(configuration)
     return driver
 
 
@@ -75,10 +80,10 @@ class Session:
 
         While others hold the memory, or what has ended still frees it, waits a minute before `Stopped`.
         """
-        made_with = matrix.experiment.made_with
+        made_with = matrix.experiment.base_model_of
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
         pending = filter(matrix.is_pending, matrix.open_judgements())
-        busy |= {f"judge:{matrix.judges[matrix.cells.parts(number)[1]].name}" for number in pending}
+        busy |= {f"judge:{matrix.judges[matrix.cells.judgement_parts(number)[1]].name}" for number in pending}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             for wait in LOAD_AGAIN:
@@ -102,7 +107,7 @@ class Session:
         """
         now = environment_record(self.layout, self.driver.machine())
         notes = [
-            *changed_since_the_last_start(directory, now, strict=strict),
+            *describe_environment_changes(directory, now, strict=strict),
             *several_kinds(now),
             *unlike_machines(now),
         ]
@@ -110,7 +115,7 @@ class Session:
 
     def specifications(self, experiment: Experiment, logs: Path) -> dict[tuple[str, Place], WorkerSpecification]:
         """Returns how to start each model on each place; its output goes to the folder `logs`."""
-        revisions = {f"edit:{experiment.made_with(model.name)}": model.revision for model in experiment.edit_models}
+        revisions = {f"edit:{experiment.base_model_of(model.name)}": model.revision for model in experiment.edit_models}
         revisions |= {
             f"edit:{name}": "" for name in experiment.finished
         }  # of pictures, which have digests of their own
@@ -143,7 +148,7 @@ class Session:
         any filters.
         """
         start = RunStart(self, matrix, directory, spectator, everything, options, shard)
-        if not start.work.finished:
+        if not start.work.is_finished:
             start.run()
 
 
@@ -168,15 +173,15 @@ class RunStart:
         self.matrix, self.directory, self.spectator = matrix, directory, spectator
         # The work, and who does what next.
         self.choices = choose(self.configuration, self.layout.models, self.machine)
-        self.work, self.estimates = Work(), seen_before(matrix, directory)
+        self.work, self.estimates = Work(), read_estimates(matrix, directory)
         self._sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
         self._batches = batches_of(self._sizes, everything)
         self._mine = None if shard is None else self._take_share(shard, everything)
         self._pilot = choose_pilot(matrix, self._mine) if self.configuration.execution.pilot else PilotCells()
         self.policy = self._make_policy()
         # What is recorded and told.
-        self._began, self._end_turn = Began(), _nothing
-        self._models_say = ModelsSay(directory, strict=options.strict_environment)
+        self._began, self._end_turn = StartTimes(), _nothing
+        self._models_say = SelfDescriptionCheck(directory, strict=options.strict_environment)
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates)
         self._fill(self._pilot)
@@ -187,7 +192,7 @@ class RunStart:
 
     def _take_share(self, shard: Shard, everything: Sequence[Sample]) -> frozenset[int]:
         """Returns the positions of the shard's own samples."""
-        sizes, groups = list(self._sizes.values()), companies(everything)
+        sizes, groups = list(self._sizes.values()), batch_categories(everything)
         of = partition().divide(self.matrix.experiment, sizes, groups, shard.count)
         mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
         self.matrix.own = frozenset(self.matrix.samples[position].id for position in mine)
@@ -217,7 +222,7 @@ class RunStart:
         """Adds the work of subjects that are asked about only now that others are done."""
         opened = self.matrix.stages.open_stages()
         for name, kind in kinds().items():
-            if more := [subject for subject in opened if subject in self.matrix.cells.of_kind(name)]:
+            if more := [subject for subject in opened if subject in self.matrix.cells.subjects_of(name)]:
                 self.spectator.note(kind.say_why(self.matrix, more))
         if opened:
             self.recorder.tell(opened)
@@ -228,7 +233,7 @@ class RunStart:
     def _tell_prediction(self, all_work: bool) -> None:
         note = self.spectator.note
         said = Text("every edit model and judge works") if all_work else Text("it is over")
-        elapsed = self._began.elapsed(self.engine.now)
+        elapsed = self._began.compute_elapsed(self.engine.now)
         left = rest_of_a_run(self.work, self.estimates, self.policy, elapsed).seconds
         soon = "" if left is None else Text("; about {} left", roughly(left))
         note(Text("pilot: {}{}", said, soon))
@@ -278,14 +283,14 @@ class RunStart:
         return prices_of(self.configuration)
 
     @cached_property
-    def _purse(self) -> Purse:
+    def _purse(self) -> CostBudget:
         """What may be spent, with what earlier starts have spent and bought."""
         timeline = self.directory.timeline() if are_sold(self.configuration) else None
         self.recorder.submitted_before |= timeline.submitted if timeline else {}
-        for sentence in submitted_words(self.recorder.submitted_before, self.matrix.edits):
+        for sentence in describe_submissions(self.recorder.submitted_before, self.matrix.edits):
             self.spectator.note(sentence)
         limit, before = self.configuration.execution.max_cost, timeline.spent if timeline else ()
-        return Purse(self._prices, limit, before, self._bill, self.spectator.note)
+        return CostBudget(self._prices, limit, before, self._bill, self.spectator.note)
 
     @cached_property
     def _environment(self) -> dict[str, Any]:
@@ -298,7 +303,7 @@ class RunStart:
     def _grow(self, gpus: Sequence[Gpu]) -> Specifications:
         self.layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
         self._environment.update(machines_record(self.machine))
-        return grow(self.configuration, self._specifications, gpus)
+        return specify_joined_gpus(self.configuration, self._specifications, gpus)
 
     def _bill(self, event: str, *, model: str, **of: Any) -> None:
         identity = self.matrix.experiment.identities.get(model, "")
@@ -364,10 +369,10 @@ class RunStart:
         matrix, configuration = self.matrix, self.configuration
         controls = matrix.list_open_subjects("control")
         its = [of for of in controls if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
-        if its and (sentence := ControlQuestions.of(matrix.experiment).sentence):
+        if its and (sentence := ControlQuestions.from_experiment(matrix.experiment).sentence):
             yield sentence
         refuse_unbounded(configuration, self._prices, sharded=self.shard is not None)
-        yield from cost_words(self._prices, left_to_do(matrix)) if self._prices else ()
+        yield from cost_words(self._prices, count_remaining_work(matrix)) if self._prices else ()
         for section in configuration.models.values():
             for finding in sale_findings(card_of(section, configuration.folder), section.name):
                 if finding.level == "warning":
@@ -377,7 +382,7 @@ class RunStart:
         """Yields what is not as one would expect: lost GPUs, models on the CPU, settings held back, short limits."""
         yield from dict.fromkeys(self.layout.lost.values())
         yield from self._on_the_cpu()
-        yield from self.choices.at_start
+        yield from self.choices.start_sentences
         for finding in short_limits(self.configuration, self.matrix.experiment) if self._pilot.judgements else ():
             yield finding.line
 
@@ -394,7 +399,7 @@ def _nothing() -> None:
     """Nobody waits for this load."""
 
 
-def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
+def read_estimates(matrix: Matrix, directory: RunDirectory) -> Estimates:
     """Returns the mean times in the records, so that a resumed run need not learn them anew."""
     estimates = Estimates()
     for edit in matrix.edits:
@@ -408,7 +413,7 @@ def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
         if event["event"] == "loaded":
             estimates.load[event["model"]].add(event["seconds"])
         elif event["event"] == "activity" and not event["what"]:
-            estimates.saw(event["kind"], f"{event['role']}:{event['model']}", event["end"] - event["begin"])
+            estimates.add_span(event["kind"], f"{event['role']}:{event['model']}", event["end"] - event["begin"])
     return estimates
 
 

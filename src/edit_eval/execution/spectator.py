@@ -82,7 +82,7 @@ class Spectator(Protocol):
         return
 
 
-def with_plugin(display: Spectator, plugin: Spectator | None) -> Spectator:
+def chain_spectators(display: Spectator, plugin: Spectator | None) -> Spectator:
     """Returns the display, joined by a spectator that may fail."""
     return display if plugin is None else cast(Spectator, _Both(display, plugin))
 

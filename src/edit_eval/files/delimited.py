@@ -46,7 +46,7 @@ def csv_rows(lines: Iterable[str], longest: int = 1 << 30) -> Iterator[tuple[int
         raise BadCsv(Text("line {}: {}", before + max(place, rows.line_num), error)) from error
 
 
-def named_rows(
+def read_named_rows(
     lines: Iterable[str], where: str, needed: Collection[str], known: Collection[str] = (), kept: Collection[str] = ()
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields each row's cells by the names of their columns, with the number of its first line.

@@ -104,7 +104,7 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
             )
         )
     except Exception as error:  # raised by the library, its HTTP client, or the disk
-        raise _failed(repository, error, key, repository.command(wanted)) from error
+        raise _explain_failure(repository, error, key, repository.command(wanted)) from error
 
 
 def fetch_model(repository: Repository, key: str) -> Path:
@@ -144,7 +144,7 @@ def _whole_commit(repository: Repository) -> str | None:
     return ids[0] if len(ids) == 1 else short
 
 
-def _failed(repository: Repository, error: Exception, key: str, by_hand: str) -> EditEvalError:
+def _explain_failure(repository: Repository, error: Exception, key: str, by_hand: str) -> EditEvalError:
     from huggingface_hub import constants, errors
 
     not_here = isinstance(error, errors.LocalEntryNotFoundError)

@@ -40,7 +40,7 @@ class Matching(Generic[Ours, Theirs]):
     left: tuple[Theirs, ...] = ()
     """Those of theirs that belong to none, in order."""
 
-    def left_over(self, ours: Iterable[Ours], most: int = 3) -> list[str]:
+    def describe_unmatched(self, ours: Iterable[Ours], most: int = 3) -> list[str]:
         """Returns what of theirs belongs to none, with what may be meant of `ours`; more than `most` are dots."""
         free = [str(name) for name in ours if name not in self.pairs]
         meant = ((str(name), near(str(name), free)) for name in self.left[:most])
@@ -93,7 +93,7 @@ def _best(some: Mapping[Ours, Names], others: Mapping[Theirs, Names]) -> dict[Ou
 
 def whole(names: Iterable[str]) -> dict[str, Names]:
     """Returns names that nothing can be left out of: they fit their like alone."""
-    return {name: {composed(name): 0} for name in names}
+    return {name: {normalise_name(name): 0} for name in names}
 
 
 def names_of_path(path: str, endings: Collection[str]) -> Names:
@@ -102,7 +102,7 @@ def names_of_path(path: str, endings: Collection[str]) -> Names:
     In full; without its ending, if that is one of `endings`; then without the folders above, one after the other. A
     path that leads upwards has only its full name.
     """
-    composed_path = composed(path)
+    composed_path = normalise_name(path)
     parts = PurePosixPath(composed_path.replace("\\", "/")).parts
     names = {composed_path: 0}
     if not parts or ".." in parts or "\0" in composed_path:
@@ -137,14 +137,14 @@ def near(name: str, there: Iterable[str]) -> str:
     return likely([name], there).get(name, "")
 
 
-def composed(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Returns a name in Unicode's composed form: macOS writes the decomposed one."""
     return unicodedata.normalize("NFC", name)
 
 
 def _plain(name: str) -> str:
     """Returns a name's words and numbers, without folders, ending, marks, capitals and zeros in front."""
-    stem = _ENDING.sub("", PurePosixPath(composed(name).replace("\\", "/")).name)
+    stem = _ENDING.sub("", PurePosixPath(normalise_name(name).replace("\\", "/")).name)
     return " ".join(word.lstrip("0") or "0" for word in _WORD.findall(stem.casefold())) or name
 
 

@@ -25,7 +25,7 @@ def refuse_existing(file: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def written_whole(target: Path) -> Iterator[Path]:
+def write_atomically(target: Path) -> Iterator[Path]:
     """Yields a name beside the target, and renames it to the target at the end; an unfinished one is removed.
 
     A folder that is there keeps whatever the new one has nothing of: it may be the folder of a thesis.

@@ -17,7 +17,7 @@ The same score given twice is one score; two different ones are none. Everything
 
 With the form `score` an answer whose first line is a score of three decimals, bare or labelled, ends with that line
 (`score_line`): a local judge stops there, and what others write after it is ignored. So an answer that was cut off
-later is complete (`whole_before_the_cut`). No other answer that was cut off is read, however it looks: `Score: 1` may
+later is complete (`find_uncut_score`). No other answer that was cut off is read, however it looks: `Score: 1` may
 have been about to become `Score: 10.000`.
 
 An answer that says that the picture cannot be seen is refused, even if it contains a number (`unseen`).
@@ -47,7 +47,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from edit_eval.judges.unseen import unseen
+from edit_eval.judges.unseen_pictures import says_picture_unseen
 from edit_eval.records import Reading, Status
 
 FORMS = ("score", "reason_then_score")
@@ -66,7 +66,7 @@ TOKENS_GIVEN = {"score": 128, "reason_then_score": 512, "json": 512, "labels": 2
 of ours are, takes one."""
 
 
-def tokens_given(form: str) -> int:
+def default_token_limit(form: str) -> int:
     """Returns the default limit on an answer's tokens; an unknown form counts as `text`."""
     return TOKENS_GIVEN.get(form, TOKENS_GIVEN["text"])
 
@@ -176,7 +176,7 @@ def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: fl
         raise ValueError(f"no such form of an answer: {form!r}; there are {' and '.join(FORMS)}")
     body = ""
     try:
-        body = undressed(text)
+        body = extract_answer(text)
         if form == "score":
             body = score_line(f"{body}\n") or body
         body = body.strip()
@@ -196,13 +196,13 @@ def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: fl
     return Reading(values={"score": score}, reason=words)
 
 
-def whole_before_the_cut(text: str) -> str | None:
+def find_uncut_score(text: str) -> str | None:
     """Returns the `score_line` of a bare answer that was cut off later; removes closed thoughts and fences.
 
     None if the cut may have been in the score itself, or before it.
     """
     try:
-        return score_line(undressed(text))
+        return score_line(extract_answer(text))
     except NoAnswer:
         return None
 
@@ -225,29 +225,29 @@ def score_line(text: str) -> str | None:
 def is_prose(text: str) -> bool:
     """True if an answer, without thoughts, has some words besides a score and its usual additions."""
     try:
-        body = _without_thoughts(text)
+        body = _remove_thoughts(text)
     except NoAnswer:
         return False
     return len(_WORD.findall(body[:1000])) >= _PROSE
 
 
-def undressed(text: str) -> str:
+def extract_answer(text: str) -> str:
     """Returns the text without thoughts, fences, end-of-turn tokens, leading space, and emphasis around a score.
 
     Raises `NoAnswer` if nothing is left, if thought and answer cannot be told apart, and, as a refusal, if the text
     says that the picture cannot be seen.
     """
-    body = _without_turns_end(_BOXED.sub(r"\1", _without_thoughts(text))).lstrip()
+    body = _remove_end_tokens(_BOXED.sub(r"\1", _remove_thoughts(text))).lstrip()
     if not body:
         raise NoAnswer("nothing follows the <think> block" if _THOUGHT.search(text) else "the answer is empty")
     if len(body.rstrip()) > LONGEST_ANSWER:
         raise NoAnswer(f"the answer did not stop: {len(body):,} characters")
-    if unseen(body):
+    if says_picture_unseen(body):
         raise NoAnswer(f"the judge says that it cannot see the picture: {excerpt(body)}", Status.REFUSED)
-    return _without_fences(body).lstrip()
+    return _remove_fences(body).lstrip()
 
 
-def quoted(text: str) -> str:
+def quote_reply(text: str) -> str:
     """Returns a reply for quotation in another question: without its thoughts, otherwise unchanged.
 
     Empty if nothing is left, or if thought and answer cannot be told apart.
@@ -255,12 +255,12 @@ def quoted(text: str) -> str:
     if not _THOUGHT.search(text):
         return text
     try:
-        return _without_thoughts(text).replace("\v", "\n").strip()
+        return _remove_thoughts(text).replace("\v", "\n").strip()
     except NoAnswer:
         return ""
 
 
-def _without_thoughts(text: str) -> str:
+def _remove_thoughts(text: str) -> str:
     opening, closing = "<think>", "</think>"
     text = _THOUGHT.sub(r"<\1think>", text) if "<" in text else text
     position = 0
@@ -286,13 +286,13 @@ def _without_thoughts(text: str) -> str:
     return rest
 
 
-def _without_turns_end(text: str) -> str:
+def _remove_end_tokens(text: str) -> str:
     while (bare := text.rstrip()).endswith(_ENDS_OF_A_TURN):
         text = bare[: bare.rindex("<")]
     return text
 
 
-def _without_fences(body: str) -> str:
+def _remove_fences(body: str) -> str:
     kept: list[str] = []
     open_at: int | None = None
     for line in body.splitlines(keepends=True):
@@ -311,13 +311,15 @@ def _without_fences(body: str) -> str:
 def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     """Returns all scores that a text states, and its other words."""
     body = _TAG.sub(r"<score>\1</score>", body)
-    whole = _stated(body, highest)
+    whole = _parse_score_line(body, highest)
     if whole is not None:
         return [whole[0]], ""
     lines = [line for line in map(str.strip, body.splitlines()) if line]
     if not lines:
         raise NoAnswer("the answer is an empty code fence")
-    scores_by_line = {line: score for line in dict.fromkeys(lines) if (score := _stated(line, highest)) is not None}
+    scores_by_line = {
+        line: score for line in dict.fromkeys(lines) if (score := _parse_score_line(line, highest)) is not None
+    }
     if form == "reason_then_score" and (total := _total(lines[-1], highest)) is not None:
         scores_by_line[lines[-1]] = total, True
     if all(line in scores_by_line for line in lines):
@@ -340,12 +342,12 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     raise NoAnswer(f"the answer is not a score alone: {excerpt(body)}")
 
 
-def _stated(line: str, highest: float) -> tuple[float, bool] | None:
+def _parse_score_line(line: str, highest: float) -> tuple[float, bool] | None:
     """Returns the score that a line states and whether it is labelled; None for any other line."""
     plain, boxed = _plain(line)
     for pattern, labelled in ((_BARE, boxed), (_LABELLED, True), (_TAGGED, True)):
         match = pattern.fullmatch(plain)
-        if match and _on_this_scale(match, highest):
+        if match and _fits_scale(match, highest):
             return float(match["number"]), labelled
     return None
 
@@ -353,7 +355,7 @@ def _stated(line: str, highest: float) -> tuple[float, bool] | None:
 def _total(line: str, highest: float) -> float | None:
     """Returns the result of the sum on a labelled line; None if there is none."""
     match = _SUM.fullmatch(_plain(line)[0])
-    if match is None or not _on_this_scale(match, highest):
+    if match is None or not _fits_scale(match, highest):
         return None
     total = Decimal(0)
     for signs, figures in re.findall(rf"([-+( ]*)({_FIGURES})", match["terms"]):
@@ -375,7 +377,7 @@ def _plain(line: str) -> tuple[str, bool]:
     return plain, boxes == 1
 
 
-def _on_this_scale(match: re.Match[str], highest: float) -> bool:
+def _fits_scale(match: re.Match[str], highest: float) -> bool:
     return all(float(scale) == highest for scale in re.findall(_FIGURES, match["behind"] or ""))
 
 
@@ -390,7 +392,7 @@ def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], st
         if outside[-1].strip("*_`~].。 \t\r\n"):
             raise NoAnswer(f"the score is not the last thing in the answer: {excerpt(outside[-1])}")
         lines = {line.strip() for part in outside for line in part.splitlines()}
-        scores += [stated[0] for line in lines if (stated := _stated(line, highest)) is not None]
+        scores += [stated[0] for line in lines if (stated := _parse_score_line(line, highest)) is not None]
     elif any(character.isdigit() for part in outside for character in part):
         raise NoAnswer(f"there are other numbers beside the JSON object: {excerpt(body)}")
     around = "".join(outside).strip("*_`~[] \t\r\n")
@@ -439,7 +441,7 @@ def json_objects(
 def _number(value: Any, highest: float) -> float:
     if isinstance(value, float):
         return value
-    stated = _stated(value.strip(), highest) if isinstance(value, str) else None
+    stated = _parse_score_line(value.strip(), highest) if isinstance(value, str) else None
     if stated is None or stated[1]:
         raise NoAnswer(f"`score` in the JSON object is not a number: {excerpt(repr(value))}")
     return stated[0]

@@ -173,7 +173,7 @@ class JudgeExtras(Protocol):
         does not apply. The named value need not be a measure, but one measure must have no `where`."""
 
     @staticmethod
-    def unasked(parameters: Any, ids: Sequence[str], edit_models: Sequence[str]) -> str:
+    def describe_unused_replies(parameters: Any, ids: Sequence[str], edit_models: Sequence[str]) -> str:
         """Returns a line on replies that are about none of these samples and edit models, of a class that `replays`:
         shown before anything is made."""
 

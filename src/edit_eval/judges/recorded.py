@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
-from edit_eval.files.delimited import named_rows
-from edit_eval.files.given import UnfitFile, number, read_bytes, split_lines
-from edit_eval.files.matching import composed, match, near, whole
+from edit_eval.files.delimited import read_named_rows
+from edit_eval.files.matching import match, near, normalise_name, whole
+from edit_eval.files.user_files import UnfitFile, number, read_bytes, split_lines
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
@@ -90,7 +90,7 @@ class Recorded:
         return digest
 
     @staticmethod
-    def unasked(parameters: Parameters, ids: Sequence[str], edit_models: Sequence[str]) -> str:
+    def describe_unused_replies(parameters: Parameters, ids: Sequence[str], edit_models: Sequence[str]) -> str:
         """Returns a line on replies about samples and edit models that are not there; empty if there are none.
 
         Raises `ConfigurationError` if no reply is about a sample, or about an edit model.
@@ -105,9 +105,11 @@ class Recorded:
                 raise ConfigurationError(Text("path: {}", Text("{}: {}", path, wrong)))
             if ours and not found.pairs:
                 what = Text("samples") if ours is ids else Text("edit models")
-                none = Text("{} has no reply about the {} of this run; it has {}", path, what, found.left_over(ours))
+                none = Text(
+                    "{} has no reply about the {} of this run; it has {}", path, what, found.describe_unmatched(ours)
+                )
                 raise ConfigurationError(Text("path: {}", none))
-            left += found.left_over(ours)
+            left += found.describe_unmatched(ours)
         return Text("{} has replies about what is not asked: {}", path, left) if left else ""
 
     def load(self, devices: Sequence[str]) -> None:
@@ -200,7 +202,7 @@ def _rows(data: bytes, path: Path, parameters: Recorded.Parameters) -> Iterator[
             yield from ((f"line {number}", _object(json.loads(line), path, number)) for number, line in lines)
         else:
             said, named = _columns(parameters)["text"], [*_columns(parameters).values(), *parameters.values]
-            for line, cells in named_rows(io.StringIO(text, newline=""), str(path), (), named, kept=(said,)):
+            for line, cells in read_named_rows(io.StringIO(text, newline=""), str(path), (), named, kept=(said,)):
                 yield f"line {line}", {name: cell for name, cell in cells.items() if cell or name == said}
     except ConfigurationError as error:
         raise LoadError(str(error)) from error
@@ -215,7 +217,7 @@ def _object(row: Any, path: Path, number: int) -> RecordedRow:
 
 
 def _address(names: Sequence[str], counts: Sequence[int]) -> ReplyAddress:
-    return (*map(composed, names), *counts)
+    return (*map(normalise_name, names), *counts)
 
 
 def _text(value: Any) -> str:

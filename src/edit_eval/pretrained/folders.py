@@ -161,7 +161,7 @@ def read_index(path: Path) -> Unchecked:
     return index
 
 
-def parts_in(index: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def list_parts(index: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yields (name, library, class) of each part named in `model_index.json` or `modular_model_index.json`.
 
     An entry that is null is not a part, nor is a list of other things, such as `sample_sigmas` of Qwen-Image-2.1-Turbo.
@@ -214,7 +214,7 @@ def hub_cache(environment: Mapping[str, str]) -> Path:
     return Path(home).expanduser() / "hub"
 
 
-def incoming(environment: Mapping[str, str]) -> dict[str, int]:
+def find_downloads(environment: Mapping[str, str]) -> dict[str, int]:
     """Returns the files that the Hub's library has begun to download, and how many bytes each has."""
     sizes = {}
     for file in hub_cache(environment).glob("*/blobs/*.incomplete"):
@@ -223,7 +223,7 @@ def incoming(environment: Mapping[str, str]) -> dict[str, int]:
     return sizes
 
 
-def cached_folder(name: str, revision: str | None, environment: Mapping[str, str]) -> Path | None:
+def find_cached_folder(name: str, revision: str | None, environment: Mapping[str, str]) -> Path | None:
     """Returns the cached snapshot of a Hub repository, or None. Does not use the network."""
     if not is_hub_name(name):
         return None

@@ -43,7 +43,7 @@ def dtype_named(name: str) -> Any:
     return name if name == "auto" else getattr(torch, name)
 
 
-def on_cpu(devices: Sequence[str]) -> bool:
+def runs_on_cpu(devices: Sequence[str]) -> bool:
     """True if a replica computes on the CPU (`["cpu"]`, `["cpu:1"]`)."""
     return devices[0].split(":")[0] == "cpu"
 
@@ -58,7 +58,7 @@ def prepare_devices(devices: Sequence[str], offload: str) -> None:
 
     if offload not in OFFLOADS:
         raise LoadError(f"offload: {offload!r} is none of {', '.join(OFFLOADS)}")
-    if on_cpu(devices):
+    if runs_on_cpu(devices):
         torch.set_num_threads(1)
     elif devices[0].startswith("cuda") and not torch.cuda.is_available():
         raise LoadError(
@@ -78,7 +78,7 @@ def device_map(devices: Sequence[str]) -> dict[str, str] | str:
     """
     if len(devices) > 1:
         return "balanced"
-    return {"": "cpu" if on_cpu(devices) else devices[0]}
+    return {"": "cpu" if runs_on_cpu(devices) else devices[0]}
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def read_ahead(name: str, revision: str | None = None, share: float = READ_AHEAD
     host share it. Processes of one user take turns, so that a judge does not halve the disk bandwidth of the first edit
     model.
     """
-    folder = local_folder(name) or _cached(name, revision)
+    folder = local_folder(name) or _find_snapshot(name, revision)
     files = sorted(folder.rglob("*.safetensors")) if folder else []
     size = sum(file.stat().st_size for file in files)
     if not size or not hasattr(os, "posix_fadvise") or size > share * host_memory():
@@ -179,7 +179,7 @@ def read_ahead(name: str, revision: str | None = None, share: float = READ_AHEAD
     return thread
 
 
-def _cached(name: str, revision: str | None) -> Path | None:
+def _find_snapshot(name: str, revision: str | None) -> Path | None:
     try:
         from huggingface_hub import snapshot_download
 
@@ -229,7 +229,7 @@ def _my_turn() -> Iterator[None]:
 WITHOUT_CUDNN = "the language model without cuDNN's"
 
 
-def without_cudnn(language_model: Any) -> None:
+def disable_cudnn(language_model: Any) -> None:
     """Makes `language_model` compute torch's attention with any kernel but cuDNN's; its other parts stay unchanged.
 
     Does nothing for implementations other than `sdpa`. Call it before anything that replaces its `forward`.

@@ -9,12 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import NotHere, import_class, staying_here
+from edit_eval.config.components import NotHere, import_class, preserve_cwd
 from edit_eval.config.identity import Identity, canonical_json, digest_of_text, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.contract import READABLE
-from edit_eval.protocols.contract import Protocol, Question, View, is_earlier, scoring
+from edit_eval.protocols.contract import Protocol, Question, View, is_earlier, scoring_of
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import Judgement, Sample, Scoring
 from edit_eval.text import Text
@@ -70,7 +70,7 @@ class AskedJudge:
     @property
     def scoring(self) -> Scoring:
         """The scores it gives."""
-        return scoring(self.protocol_name, self.protocol)
+        return scoring_of(self.protocol_name, self.protocol)
 
     def advice(self, failed: Sequence[Judgement]) -> str:
         """Returns what to change in the configuration after these failures; empty if unknown."""
@@ -93,7 +93,7 @@ class SampleQuestion(NamedTuple):
     """True if the edit is shown, or lends its size."""
 
 
-@staying_here()
+@preserve_cwd()
 def make_protocol(
     section: ProtocolSection, folder: Path, texts: Mapping[str, Any] | None = None
 ) -> tuple[Protocol, Mapping[str, Any]]:
@@ -110,17 +110,17 @@ def make_protocol(
     return protocol_class(parameters, texts), texts
 
 
-def asked_judges(
+def make_judges(
     configuration: Configuration, identified: Callable[[ModelSection, Path, str], Identity] = identity
 ) -> list[AskedJudge]:
     """Returns the configuration's judges with their protocols; `identified` says who they are."""
     folder = configuration.folder
     return [
-        _asked_judge(section, folder, identified(section, folder, "judge")) for section in configuration.judges.values()
+        _make_judge(section, folder, identified(section, folder, "judge")) for section in configuration.judges.values()
     ]
 
 
-def _asked_judge(section: ModelSection, folder: Path, model: Identity) -> AskedJudge:
+def _make_judge(section: ModelSection, folder: Path, model: Identity) -> AskedJudge:
     assert section.protocol is not None  # the configuration gives every judge one
     protocol, texts = make_protocol(section.protocol, folder)
     try:
@@ -134,11 +134,11 @@ def _asked_judge(section: ModelSection, folder: Path, model: Identity) -> AskedJ
         protocol,
         measures=hasattr(judge_class, "measures"),
         replays=bool(getattr(judge_class, "replays", False)),
-        reads=_read_by(judge_class, model.name),
+        reads=_reads_of(judge_class, model.name),
     )
 
 
-def _read_by(judge_class: Any, name: str) -> tuple[str, ...]:
+def _reads_of(judge_class: Any, name: str) -> tuple[str, ...]:
     reads = tuple(getattr(judge_class, "reads", ()))
     if unknown := [field for field in reads if field not in READABLE]:
         raise ConfigurationError(
@@ -196,7 +196,7 @@ def _bare(question: Question, light: Light) -> tuple[Question, tuple[str, ...], 
 _system_digest = lru_cache(maxsize=256)(digest_of_text)  # a rubric's text is the same for many samples
 
 
-def asked_digest(question: Question, pictures: Mapping[str, str]) -> str:
+def question_digest(question: Question, pictures: Mapping[str, str]) -> str:
     """Returns the digest of what a judge is told and shown, without names and the line added when asking again.
 
     `pictures` maps each picture's name to what represents it.

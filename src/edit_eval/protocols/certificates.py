@@ -47,7 +47,7 @@ class Certificate:
         return Text("certified on {} numbers of {} sets of replies, by {}@{} on {}", *about)
 
     @property
-    def in_full(self) -> Text:
+    def full_words(self) -> Text:
         """Says what was certified, and what differs."""
         return Text("{} ({})", self.words, self.beside) if self.beside else self.words
 
@@ -60,7 +60,7 @@ def add_in_order(numbers: Iterable[float]) -> float:
     return total
 
 
-def certified(protocol: Any) -> Certificate | None:
+def find_certificate(protocol: Any) -> Certificate | None:
     """Returns the certificate of a protocol's very class: one that is made of it asks or reads in another way."""
     certificate = vars(type(protocol)).get("certificate")
     return certificate if isinstance(certificate, Certificate) else None
@@ -71,7 +71,7 @@ def certificate_of(protocol: Any) -> JsonObject:
 
     `certified`; if it is, the fields of its `Certificate`; else `why` not.
     """
-    certificate = certified(protocol)
+    certificate = find_certificate(protocol)
     if certificate is None:
         return {"certified": False, "why": Text("it was not checked against a script of its authors")}
     if not getattr(protocol, "is_official", True):
@@ -96,8 +96,8 @@ def is_certified(of: Mapping[str, Any], number: str) -> bool:
     return bool(of.get("certified")) and number not in of.get("without", ())
 
 
-def said(of: Mapping[str, Any]) -> Text:
+def certificate_sentence(of: Mapping[str, Any]) -> Text:
     """Returns what `certificate_of` says, in words."""
     if not of["certified"]:
         return Text("not certified: {}", of["why"])
-    return Certificate(**{name: value for name, value in of.items() if name != "certified"}).in_full
+    return Certificate(**{name: value for name, value in of.items() if name != "certified"}).full_words

@@ -252,7 +252,7 @@ def _always_asked(questions: Sequence[Question]) -> set[str]:
     return values
 
 
-def scoring(name: str, protocol: Protocol) -> Scoring:
+def scoring_of(name: str, protocol: Protocol) -> Scoring:
     """Returns the scores of a protocol, for statistics and reports."""
     scales = {score: what.scale for score, what in protocol.scores.items()}
     parts = tuple(score for score, what in protocol.scores.items() if what.part)

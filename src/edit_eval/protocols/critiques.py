@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from edit_eval.config.components import named, names
+from edit_eval.config.components import import_registered, names
 from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import ColumnsSection
 from edit_eval.errors import ConfigurationError
@@ -68,7 +68,7 @@ def refuse_unfit_critics(refinements: Mapping[str, Refinement], judges: Sequence
                 Text("{} is not asked about one edit, so it has no critique; name another judge", judge.name)
             )
         if judge.before_edits != (judge.name in early):
-            with_judges = {key: named("columns", key).protocol for key in names("columns")}
+            with_judges = {key: import_registered("columns", key).protocol for key in names("columns")}
             keys = [f"`{key}` (`type: {protocol}`)" for key, protocol in with_judges.items() if protocol]
             raise ConfigurationError(
                 Text(

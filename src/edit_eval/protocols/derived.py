@@ -84,13 +84,13 @@ class DerivedScores:
         """The numbers of a benchmark's authors, as they were."""
 
         def number(name: str) -> Callable[[Sequence[Judgement]], float]:
-            def of(rows: Sequence[Judgement]) -> float:
+            def number_of_model(rows: Sequence[Judgement]) -> float:
                 value = self.numbers[rows[0].edit_model].get(name, "") if rows else ""
                 if isinstance(value, str):
                     raise Missing(Status.UNDEFINED, value)
                 return value
 
-            return of
+            return number_of_model
 
         return {name: number(name) for name in {name: 0 for of in self.numbers.values() for name in of}}
 
@@ -108,7 +108,7 @@ class DerivedBattles(DerivedScores):
     """The same of a protocol that compares two edits."""
 
     @cached_property
-    def _by_sample(self) -> Mapping[str, list[Judgement]]:
+    def _judgements_by_sample(self) -> Mapping[str, list[Judgement]]:
         by_sample: dict[str, list[Judgement]] = {}
         for judgement in self.judgements.values():
             by_sample.setdefault(judgement.sample_id, []).append(judgement)
@@ -117,7 +117,7 @@ class DerivedBattles(DerivedScores):
     def battles(self, sample: Sample, models: Sequence[Any]) -> Sequence[tuple[int, int]]:
         """Returns the pairs of edit models that have met."""
         places = {model.name: place for place, model in enumerate(models)}
-        names = [(battle.edit_model, battle.other) for battle in self._by_sample.get(sample.id, ())]
+        names = [(battle.edit_model, battle.other) for battle in self._judgements_by_sample.get(sample.id, ())]
         return sorted({(places[one], places[other]) for one, other in names if {one, other} <= places.keys()})
 
     def rounds(self, sample: Sample, models: Sequence[Any]) -> Sequence[Sequence[tuple[int, int]]]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from statistics import stdev
 from typing import Literal, NamedTuple
 
-from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, quoted, whole_before_the_cut
+from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, find_uncut_score, quote_reply
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status
@@ -21,7 +21,7 @@ NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
 RULED_OUT = Reading(applies=False)  # one instance for all of them
 
 
-def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
+def fill_question(question: Question, earlier: Mapping[str, Reading]) -> Question:
     """Returns the question with replies to earlier questions filled in, in one pass: braces in a reply stay text.
 
     The judge's thoughts are not quoted: it may have considered scores that it did not give.
@@ -29,10 +29,10 @@ def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
     if not question.after:
         return question
     slots = "|".join(re.escape(f"{{{name}}}") for name in question.after)
-    return replace(question, user=re.sub(slots, lambda slot: quoted(earlier[slot[0][1:-1]].text), question.user))
+    return replace(question, user=re.sub(slots, lambda slot: quote_reply(earlier[slot[0][1:-1]].text), question.user))
 
 
-def unasked(question: Question, earlier: Iterable[Reading]) -> Reading | None:
+def rule_out_question(question: Question, earlier: Iterable[Reading]) -> Reading | None:
     """Returns the reading of a question that is not asked because of those it comes after; None if it is asked.
 
     If one of them has no answer, or none yet, neither has this one. If one does not apply, or `when` is false, this one
@@ -55,7 +55,7 @@ def unasked(question: Question, earlier: Iterable[Reading]) -> Reading | None:
         return Reading(status=Status.UNDEFINED, reason=f"its `when` fails ({type(error).__name__}: {error})")
 
 
-def asked_again(question: Question) -> Question:
+def add_reminder(question: Question) -> Question:
     """Returns the question with the line added that names the form of the answer."""
     return replace(question, user=f"{question.user}\n\n{question.again}") if question.again else question
 
@@ -86,7 +86,7 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
         reason = f"the judge's server withheld the answer{said}"
         return Reading(status=Status.REFUSED, reason=reason, text=text, asked=count)
     if reply.ended is Status.CUT_OFF:
-        line = whole_before_the_cut(text) if question.form == "score" else None
+        line = find_uncut_score(text) if question.form == "score" else None
         if line is None:
             stop = f"the judge did not stop: {reply.length:,} characters; only the beginning is kept"
             reason = stop if reply.length else WAS_CUT_OFF
@@ -163,7 +163,7 @@ def score(
     `readings` has a mapping by question for each reading. A score that the sample's questions do not give is in neither
     part of the result, nor is one for which they were asked in no reading; the mean is over those in which they were.
     """
-    giver, named = _applying(protocol, questions)
+    giver, named = _resolve_scores(protocol, questions)
     scores: dict[str, float] = {}
     spread: dict[str, float] = {}
     why: dict[str, tuple[Status, str]] = {}
@@ -200,30 +200,30 @@ def looks_at_samples(protocol: Protocol) -> bool:
     return any(score.of is not mean for score in protocol.scores.values())
 
 
-def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:
+def applicable_scores(protocol: Protocol, questions: Sequence[Question]) -> list[str]:
     """Returns the scores that apply to a sample with these questions."""
-    return [name for name, _ in _applying(protocol, questions)[1]]
+    return [name for name, _ in _resolve_scores(protocol, questions)[1]]
 
 
-def leading(protocol: Protocol, questions: Sequence[Question], scored: JudgedScores) -> str:
+def leading_score(protocol: Protocol, questions: Sequence[Question], scored: JudgedScores) -> str:
     """Returns the score that decides a judgement's status: the headline if it applies, else the first that does."""
     if protocol.headline in scored.scores or protocol.headline in scored.missing:
         return protocol.headline
-    there = applying(protocol, questions)
+    there = applicable_scores(protocol, questions)
     return next((name for name in there if name in scored.scores or name in scored.missing), protocol.headline)
 
 
 _Applying = tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]
 
 
-def _applying(protocol: Protocol, questions: Sequence[Question]) -> _Applying:
+def _resolve_scores(protocol: Protocol, questions: Sequence[Question]) -> _Applying:
     """Returns value -> the question that gives it; and the applicable scores (name, needs), with all they need."""
     given = tuple([(question.name, question.gives) for question in questions])
-    return _of_kind(given, tuple([(name, what.needs) for name, what in protocol.scores.items()]))
+    return _resolve_kind(given, tuple([(name, what.needs) for name, what in protocol.scores.items()]))
 
 
 @lru_cache(maxsize=1024)  # a benchmark's samples are asked a few kinds of questions
-def _of_kind(
+def _resolve_kind(
     given: tuple[tuple[str, tuple[str, ...]], ...], scores: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> _Applying:
     giver = {value: question for question, gives in given for value in gives}

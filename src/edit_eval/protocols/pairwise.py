@@ -73,7 +73,7 @@ class Meeting:
     def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Places]:
         """Returns the pairs of the design, in all its rounds."""
         ours = self._meetings
-        return met(ours.pairs, sample, models, rounds=ours.rounds, seed=ours.seed)
+        return choose_pairs(ours.pairs, sample, models, rounds=ours.rounds, seed=ours.seed)
 
     def rounds(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Sequence[Places]]:
         """Returns the pairs by round, if the design is extended."""
@@ -89,7 +89,9 @@ class Meeting:
         return rounds_of_cycles(sample, models, self._meetings.rounds, self._meetings.seed)
 
 
-def met(design: Design, sample: Sample, models: Sequence[Identity], *, rounds: int = 1, seed: int = 0) -> list[Places]:
+def choose_pairs(
+    design: Design, sample: Sample, models: Sequence[Identity], *, rounds: int = 1, seed: int = 0
+) -> list[Places]:
     """Returns which two edit models' edits of a sample meet, as indices into `models`.
 
     `cycles`: `rounds` of them (see `rounds_of_cycles`).
@@ -107,10 +109,10 @@ def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, se
     turn_of_battle: dict[Places, int] = {}
     for turn in range(rounds):
 
-        def drawn(place: int, turn: int = turn) -> str:
+        def random_key(place: int, turn: int = turn) -> str:
             return digest_of_text(f"{seed}\n{turn}\n{sample.id}\n{models[place].digest}\n{models[place].seed}")
 
-        order = sorted(range(len(models)), key=drawn)
+        order = sorted(range(len(models)), key=random_key)
         for a, b in zip(order, [*order[1:], order[0]], strict=True):
             if a != b:
                 turn_of_battle.setdefault((min(a, b), max(a, b)), turn)
@@ -142,7 +144,7 @@ def preference(score: str) -> Score:
     return Score(scale=_SCALE, needs=tuple(value_names(score, order)[0] for order in (FORWARD, BACKWARD)))
 
 
-def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
+def order_values(question: Question, first: float, tie: float) -> dict[str, float]:
     """Returns the values of a question of `both_orders`.
 
     `first` is the share of the picture shown first, with ties counted half, and `tie` the share of ties.
@@ -217,16 +219,16 @@ class Comparing(Meeting):
         """Reads the share of the first edit; a label must match a legal one exactly."""
         if question.form == PROBABILITIES:
             tie = reply.values.get("C", 0.0)
-            return Reading(values=values_in(question, reply.values["A"] + tie / 2, tie))
+            return Reading(values=order_values(question, reply.values["A"] + tie / 2, tie))
 
         def numbers(body: str) -> tuple[Sequence[float], str]:
-            share, words = self._said(question, body)
-            values = values_in(question, share, float(share == SHARES["C"]))
+            share, words = self._read_preference(question, body)
+            values = order_values(question, share, float(share == SHARES["C"]))
             return [values[name] for name in question.gives], words
 
         return read_values(question, reply, numbers)
 
-    def _said(self, question: Question, body: str) -> tuple[float, str]:
+    def _read_preference(self, question: Question, body: str) -> tuple[float, str]:
         """Returns the share of what is shown first, and the judge's words. Raises `NoAnswer`."""
         said, words = read_object(body, question.schema)
         return SHARES[str(said[BETTER])], words
@@ -265,7 +267,7 @@ class Pairwise(Comparing):
     @staticmethod
     def texts(parameters: Parameters) -> Texts:
         """Returns the wording in the language of the parameters."""
-        return dict(loading.packaged(RUBRIC, parameters.language, parameters.version))
+        return dict(loading.load_packaged(RUBRIC, parameters.language, parameters.version))
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
         aspects: dict[str, Aspect] = {aspect: aspect for aspect in parameters.asks}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from edit_eval.judges.answers import NoAnswer, excerpt, is_refusal, json_decoder, json_objects, undressed
+from edit_eval.judges.answers import NoAnswer, excerpt, extract_answer, is_refusal, json_decoder, json_objects
 from edit_eval.protocols.contract import Missing, Question
 from edit_eval.records import Judgement, Reading, Reply, Status
 
@@ -30,7 +30,7 @@ def read_values(question: Question, reply: Reply, numbers: Callable[[str], tuple
     """
     body = ""
     try:
-        body = undressed(reply.text).strip()
+        body = extract_answer(reply.text).strip()
         values, words = numbers(body)
     except (Missing, NoAnswer) as why:
         if body and is_refusal(body, 0, 10):

@@ -99,7 +99,7 @@ class Rubric:
                 raise ValueError(f"asked: one_by_one needs `answer: probabilities`; this is `answer: {self.answer}`")
 
         @property
-        def by_item(self) -> bool:
+        def has_item_scores(self) -> bool:
             """Whether something is said of each item."""
             return self.answer in BY_ITEM or self.asked == "one_by_one"
 
@@ -126,18 +126,18 @@ class Rubric:
         self._points: dict[str, Mapping[str, float]] = {}
         """Item -> the value of each of its letters."""
         self._limits = {rubric.limit for rubric in self.rubrics.values() if rubric.limit}
-        if parameters.by_item:
+        if parameters.has_item_scores:
             for rubric in self.rubrics.values():
                 self._points |= {rubric.limit: rubric.highest, **dict.fromkeys(rubric.criteria, loading.STEPS)}
-            self.scores = self._by_item(alone=parameters.asked == "one_by_one")
+            self.scores = self._item_scores(alone=parameters.asked == "one_by_one")
 
-    def _by_item(self, *, alone: bool) -> dict[str, Score]:
+    def _item_scores(self, *, alone: bool) -> dict[str, Score]:
         """Returns the score, and that of each item; `alone`: each item gives the probabilities of its letters."""
-        scores = {"score": Score(scale=_SCALE, of=self._expected if alone else self._total)}
+        scores = {"score": Score(scale=_SCALE, of=self._expectation if alone else self._total)}
         for name, points in self._points.items():
             scale = _SCALE if name in self._limits else _STEP
             if alone:
-                needs = tuple(_of(name, letter) for letter in points)
+                needs = tuple(_value_name(name, letter) for letter in points)
                 scores[name] = Score(scale=scale, needs=needs, of=partial(_mean_of, name, points), part=True)
             else:
                 scores[name] = Score(scale=scale, needs=(name,), part=True)
@@ -173,7 +173,7 @@ class Rubric:
         if item:
             user = f"{user}\n\n{rubric.one.replace('{name}', item)}"
             letters = tuple(self._points[item])
-            name, gives, labels = item, tuple(_of(item, letter) for letter in letters), letters
+            name, gives, labels = item, tuple(_value_name(item, letter) for letter in letters), letters
         elif form == PROBABILITIES:
             labels = LEVELS
         elif form in BY_ITEM:
@@ -194,7 +194,7 @@ class Rubric:
         """Returns the template of a rubric's system prompt."""
         if rubric.category not in self._system:
             form = self._parameters.answer if self._parameters.asked == "together" else "one_by_one"
-            self._system[rubric.category] = rubric.system(form, _shown(rubric, form) if form in BY_ITEM else "")
+            self._system[rubric.category] = rubric.system(form, _example_line(rubric, form) if form in BY_ITEM else "")
         return self._system[rubric.category]
 
     def _rubric(self, category: str) -> loading.RubricText:
@@ -236,7 +236,7 @@ class Rubric:
         steps = [value for name, value in values.items() if name not in self._limits]
         return min(math.fsum((BASELINE, *steps)), *(value for name, value in values.items() if name in self._limits))
 
-    def _expected(self, sample: Sample, values: Values) -> float:
+    def _expectation(self, sample: Sample, values: Values) -> float:
         """Returns the expectation of that over all letters by their probabilities, taking the items as independent."""
         rubric = self._rubric(sample.category)
         sums = {BASELINE: 1.0}
@@ -244,10 +244,10 @@ class Rubric:
             of_sums: dict[float, float] = {}
             for total, share in sums.items():
                 for letter, step in loading.STEPS.items():
-                    of_sums[total + step] = of_sums.get(total + step, 0.0) + share * values[_of(name, letter)]
+                    of_sums[total + step] = of_sums.get(total + step, 0.0) + share * values[_value_name(name, letter)]
             sums = of_sums
         return math.fsum(
-            values[_of(rubric.limit, letter)] * share * min(total, highest)
+            values[_value_name(rubric.limit, letter)] * share * min(total, highest)
             for letter, highest in rubric.highest.items()
             for total, share in sums.items()
         )
@@ -267,7 +267,7 @@ class Rubric:
 def _unfit(parameters: Rubric.Parameters, rubric: loading.RubricText) -> str:
     """Returns why a rubric cannot be asked with these parameters; empty if it can."""
     written = f"`answer: {parameters.answer}`" if parameters.answer in BY_ITEM else f"`asked: {parameters.asked}`"
-    if parameters.by_item and not rubric.criteria:
+    if parameters.has_item_scores and not rubric.criteria:
         return f"{written} is about the built-in criteria, which this system_prompt replaces; leave out one of them"
     if parameters.asked == "one_by_one" and not rubric.one:
         return f"{written} takes `rubric: {loading.RUBRICS[-1]}`"
@@ -285,7 +285,7 @@ def _entries(rubric: loading.RubricText, form: str) -> dict[str, Entry]:
     return {**reasons, rubric.limit: one_of(*rubric.highest), **dict.fromkeys(rubric.criteria, step)}
 
 
-def _shown(rubric: loading.RubricText, form: str) -> str:
+def _example_line(rubric: loading.RubricText, form: str) -> str:
     """Returns the line that shows a judge the object: `{"reasons": "...", "Fulfilment": "LETTER", ...}`."""
     parts = []
     for name, entry in entries_of(_schema(rubric, form)).items():
@@ -294,10 +294,10 @@ def _shown(rubric: loading.RubricText, form: str) -> str:
     return f"{{{', '.join(parts)}}}"
 
 
-def _of(item: str, letter: str) -> str:
+def _value_name(item: str, letter: str) -> str:
     """Returns the name of a value: the probability of a letter for an item."""
     return f"{item}: {letter}"
 
 
 def _mean_of(item: str, points: Mapping[str, float], sample: Sample, values: Values) -> float:
-    return math.fsum(number * values[_of(item, letter)] for letter, number in points.items())
+    return math.fsum(number * values[_value_name(item, letter)] for letter, number in points.items())

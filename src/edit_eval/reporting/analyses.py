@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
-from edit_eval.config.components import locate, named, names, package_of
+from edit_eval.config.components import import_registered, locate, names, package_of
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.parameters import describe_parameters, names_of
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Results
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.reporting.table import Line, Sheet
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.store.votes import Votes, read_votes
@@ -118,7 +118,7 @@ class Analysis(Generic[Document]):
     appendix: ClassVar[bool] = False
     """True if its section comes after the results in detail: for who looks closer."""
 
-    def opened(self, source: Any, parameters: Any) -> Any:
+    def open_source(self, source: Any, parameters: Any) -> Any:
         """Opens one of its sources, a word of the command line or what is given in Python.
 
         Of an analysis that leaves this as it is, sources are runs, and `compute` is given their `RunRecords`.
@@ -164,25 +164,25 @@ class ReportSection(Protocol):
     most runs.
     """
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Returns the parameters with which a report shows the analysis, in their order; empty for none."""
         ...
 
 
 def analysis(name: str) -> Analysis[Any]:
     """Returns the analysis of that name. Raises `ConfigurationError` if none is registered."""
-    instance: Analysis[Any] = named("analysis", name)()
+    instance: Analysis[Any] = import_registered("analysis", name)()
     return instance
 
 
-def computed(
+def compute_analysis(
     name: str, sources: Sequence[Any], read: Callable[[Sequence[Any]], RunRecords], given: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """Computes one document of an analysis; returns it, and what it was computed of.
 
     `read` opens runs, as one; `given` are the parameters by name. Raises `ConfigurationError`, also for unknown ones.
     """
-    of, known = analysis(name), names_of(named("analysis", name))
+    of, known = analysis(name), names_of(import_registered("analysis", name))
     for unknown in given:
         if unknown not in known:
             meant = did_you_mean(unknown, known) or Text("; there are: {}", known)
@@ -193,7 +193,7 @@ def computed(
         lacking = [
             parameter.name
             for parameter in describe_parameters(type(of))
-            if parameter.required and parameter.name not in given
+            if parameter.is_required and parameter.name not in given
         ]
         raise ConfigurationError(
             Text("{} lacks `{}`; `edit-eval describe {}` lists all", name, lacking[0], name)
@@ -207,8 +207,8 @@ def computed(
     if of.sources.as_one:
         records: Any = read(sources)
     else:
-        own = type(of).opened is not Analysis.opened
-        opened = [of.opened(source, parameters) if own else read([source]) for source in sources]
+        own = type(of).open_source is not Analysis.open_source
+        opened = [of.open_source(source, parameters) if own else read([source]) for source in sources]
         records = opened if of.sources.several else opened[0]
     return of.compute(records, parameters), records
 
@@ -223,10 +223,10 @@ def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
     for name in sorted(names("section")):
         package = package_of("section", locate("section", name) or "")
         try:
-            section: ReportSection = named("section", name)()
-            documents = [_document(name, records, parameters) for parameters in section.wanted(records)]
+            section: ReportSection = import_registered("section", name)()
+            documents = [_document(name, records, parameters) for parameters in section.select_parameters(records)]
             for document in documents if package else ():
-                msgspec.json.decode(encoded(document), type=analysis(name).document)
+                msgspec.json.decode(encode_document(document), type=analysis(name).document)
         except Exception as error:
             if not package:
                 raise
@@ -268,7 +268,7 @@ class AnalysisSection:
         return self.of.caption
 
     @property
-    def explained(self) -> Text:
+    def explanation(self) -> Text:
         """The line below its documents."""
         return self.of.explained
 
@@ -283,7 +283,7 @@ class AnalysisSection:
         for heading, sheet in self.parts:
             title = Text("{}. {}", self.title, heading) if heading else self.title
             lines += [Line(), Line(title, "strong"), *sheet]
-        return [*lines, *([Line(self.explained, "quiet")] if self.explained else [])]
+        return [*lines, *([Line(self.explanation, "quiet")] if self.explanation else [])]
 
     def charts(self, style: ChartStyle) -> Sequence[Any]:
         """Returns its charts."""

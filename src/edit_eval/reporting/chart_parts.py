@@ -65,7 +65,7 @@ class Axis:
     @property
     def bin_width(self) -> float:
         """Width that gives at most `MOST_BINS` bins: half a point from 0 to 10."""
-        return step_over(self.high - self.low, MOST_BINS)
+        return axis_step(self.high - self.low, MOST_BINS)
 
     @property
     def bins(self) -> int:
@@ -77,13 +77,13 @@ class Axis:
 
     def marks(self, steps: int) -> list[float]:
         """Returns round numbers for the axis, in at most `steps` steps."""
-        step = step_over(self.high - self.low, steps)
+        step = axis_step(self.high - self.low, steps)
         first, last = math.ceil(self.low / step - _ROUNDING), math.floor(self.high / step + _ROUNDING)
         return [round(number * step, 9) for number in range(first, last + 1)]
 
-    def written(self, steps: int) -> str:
+    def mark_format(self, steps: int) -> str:
         """Returns the d3 format of the marks: as many digits as their step has."""
-        digits = max(0, -math.floor(math.log10(step_over(self.high - self.low, steps)) + _ROUNDING))
+        digits = max(0, -math.floor(math.log10(axis_step(self.high - self.low, steps)) + _ROUNDING))
         return f".{digits}f" if digits else "d"
 
 
@@ -93,7 +93,7 @@ def axis_of(scale: Scale, scores: Sequence[float]) -> Axis:
         return Axis(scale.lowest, scale.highest)
     ends = [end for end in (scale.lowest, scale.highest) if end is not None]
     low, high = min([*scores, *ends], default=0.0), max([*scores, *ends], default=1.0)
-    step = step_over(high - low or abs(high) or 1.0, 10)
+    step = axis_step(high - low or abs(high) or 1.0, 10)
     if scale.lowest is None:
         low = round((math.ceil(low / step - _ROUNDING) - 1) * step, 9)
     if scale.highest is None:
@@ -101,7 +101,7 @@ def axis_of(scale: Scale, scores: Sequence[float]) -> Axis:
     return Axis(low, high)
 
 
-def step_over(width: float, steps: int) -> float:
+def axis_step(width: float, steps: int) -> float:
     """Returns the smallest of 1, 2, 5, 10, ... (or .5, .2, .1, ...) that covers `width` in at most `steps` steps."""
     least = width / steps * (1 - _ROUNDING)
     power = math.floor(math.log10(least))

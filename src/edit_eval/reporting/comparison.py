@@ -22,19 +22,19 @@ from edit_eval.reporting.comparison_tables import (
     outcome,
     pairs_table,
 )
-from edit_eval.reporting.formats import p_value, signed
-from edit_eval.reporting.language import said
+from edit_eval.reporting.formats import format_signed, p_value
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import score_line, short_category
-from edit_eval.reporting.remarks import examined_words, few_images, no_interval
+from edit_eval.reporting.remarks import examination_words, few_images, no_interval
 from edit_eval.reporting.table import Line, Part, Table, print_parts, print_sheet
-from edit_eval.reporting.terminal_text import Styled, one_line, print_beside, stdout_console
-from edit_eval.reporting.verdict import advised, answer_lines, digits, doubt_lines, verdict_sheet
+from edit_eval.reporting.terminal_text import Styled, one_line, print_with_head, stdout_console
+from edit_eval.reporting.verdict import advice_parts, answer_lines, digits, doubt_lines, verdict_sheet
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.power import POWER
 from edit_eval.store.comparable import NOTES, Note
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 PAIRS_IN_FULL = 3
 """With more pairs, categories and single samples are printed only for those with the first column."""
@@ -69,7 +69,7 @@ def print_comparison(
         detailed = of_judge if len(of_judge) <= PAIRS_IN_FULL else [pair for pair in of_judge if pair.a == first]
         if number:
             console.print()
-        print_sheet(_of_judge(comparison, judge, letters, detailed, first=not number), console, language)
+        print_sheet(_judge_sheet(comparison, judge, letters, detailed, first=not number), console, language)
         for pair in detailed:
             _print_samples(pair, SAMPLES_SHOWN[len(detailed) > 1], letters, console, language)
         if len(detailed) < len(of_judge):
@@ -86,7 +86,7 @@ def _answer(comparison: Comparison) -> Iterator[Part]:
     yield from ((4, [Line(line, "problem")]) for line in failure_remarks(comparison.pairs, names))
     for note in comparison.notes:
         yield 5, [Line(note_words(note), head=Text("note: "), head_look="problem")]
-    yield from advised(verdict)
+    yield from advice_parts(verdict)
 
 
 def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str]) -> list[Text]:
@@ -112,7 +112,7 @@ def note_words(note: str) -> str:
         return note
     values = note.values
     if isinstance(document := values.get("document"), ExaminedJudge):
-        values = {**values, "line": examined_words(document)}
+        values = {**values, "line": examination_words(document)}
     return NOTES[note.kind](**values)
 
 
@@ -146,7 +146,7 @@ _REMARKS: Mapping[str, Callable[..., Text]] = {
 }
 
 
-def _of_judge(
+def _judge_sheet(
     comparison: Comparison, judge: str, letters: Mapping[str, str], detailed: Sequence[Pair], *, first: bool
 ) -> Iterator[Line | Table[Any]]:
     """Yields one judge's results without single samples; what holds for every judge is said with the `first`."""
@@ -165,7 +165,7 @@ def _of_judge(
     for column in columns[1:] if first else ():  # a comparison says nothing about columns it does not name
         if column.differs:
             unlike = Text("{} unlike {}  ", letters[column.name], letters[columns[0].name])
-            yield Line(joined(column.differs), "quiet", unlike, "quiet")
+            yield Line(join_texts(column.differs), "quiet", unlike, "quiet")
     yield Line()
     yield pairs_table(pairs, letters)
     if missing := no_interval(pair.no_ci95 for pair in pairs):
@@ -190,7 +190,7 @@ def _of_judge(
         yield Line(
             Text(
                 "Exploratory; p adj.: Benjamini-Hochberg over {}. What stands out is a question for the next run.",
-                counted(tests, "test"),
+                pluralize(tests, "test"),
             ),
             "quiet",
         )
@@ -215,7 +215,7 @@ def _explanation(comparison: Comparison, letters: Mapping[str, str]) -> Iterator
         Text(
             "Diff.: mean difference over the samples scored in both. Interval and p: for images like "
             "these, clustered on the source image (CR2, Student's t and Hall's); p adj.: {}.",
-            comparison.correction.of_tests(),
+            comparison.correction.describe_tests(),
         ),
         "quiet",
     )
@@ -225,7 +225,7 @@ def _explanation(comparison: Comparison, letters: Mapping[str, str]) -> Iterator
                 "Failed: edits that were not made, with the 95% interval of their share. A mean covers "
                 "only edits that were made, so failing on hard samples raises it. By pair: of the edits "
                 "that both tried; exact test by source image; p adj.: {} of failures.",
-                comparison.correction_of_failures.of_tests(),
+                comparison.correction_of_failures.describe_tests(),
             ),
             "quiet",
         )
@@ -272,11 +272,11 @@ def _print_samples(pair: Pair, count: int, letters: Mapping[str, str], console: 
     title = Text("{}: the samples that differ most", _pair_name(pair, letters))
     print_sheet([Line(), Line(title, "strong")], console, language)
     for sample in pair.largest[:count]:
-        head = Styled(f"{signed(sample.difference, digits):>6}  ", style="bold")
+        head = Styled(f"{format_signed(sample.difference, digits):>6}  ", style="bold")
         scores = (f"{name} {formats.score(score, digits):>5}  " for name, score in ((a, sample.a), (b, sample.b)))
         head.append("".join(scores), style="not bold")
-        category = one_line(said(short_category(sample.category), language))
-        print_beside(console, head, Styled(one_line(sample.sample_id)).append(f"  {category}", "dim"))
+        category = one_line(translate(short_category(sample.category), language))
+        print_with_head(console, head, Styled(one_line(sample.sample_id)).append(f"  {category}", "dim"))
         for name, words in ((a, sample.words_a), (b, sample.words_b)):
             if words:
                 start = Styled(f"{'':8}{name}: ", style="dim")
@@ -286,7 +286,7 @@ def _print_samples(pair: Pair, count: int, letters: Mapping[str, str], console: 
 # -- --fail-if-worse --
 
 
-def _unguided(column: str) -> Text:
+def _guidance_note(column: str) -> Text:
     return Text(
         "{}: its server makes the same picture with another negative prompt, so guidance is off there: send what its "
         "engine calls it (`call`), and a weight above 1",
@@ -296,8 +296,8 @@ def _unguided(column: str) -> Text:
 
 _REASONS: Mapping[str, Callable[[Callable[..., Iterator[Any]]], Text]] = {
     "blind": lambda of: Text("judge {} does not put controls below edits, so its scores are no gate", *of("judge")),
-    "unguided": lambda of: _unguided(*of("name")),
-    "first_unguided": lambda of: _unguided(*of("first")),
+    "unguided": lambda of: _guidance_note(*of("name")),
+    "first_unguided": lambda of: _guidance_note(*of("first")),
     "worse": lambda of: Text(
         "{} scores worse than {} by judge {}: {}, adjusted p {}", *of("name", "first", "judge", "difference", "p")
     ),
@@ -359,7 +359,7 @@ def gate_lines(gate: Gate) -> list[Text]:
     What all judges share, such as failed edits, is named once.
     """
     lines = [_reason(gate, candidate, reason) for candidate in gate.candidates for reason in candidate.reasons]
-    lines += [_passed(gate, candidate) for candidate in gate.candidates if candidate.passed]
+    lines += [_pass_sentence(gate, candidate) for candidate in gate.candidates if candidate.passed]
     lines += [Text("{}: guidance {}", name, state) for name, state in gate.guidance.items() if state != "off"]
     return list(dict.fromkeys(lines))
 
@@ -378,7 +378,7 @@ def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
     return line if reason.kind in _OF_ALL_SAMPLES else _less(gate, candidate, line)
 
 
-def _passed(gate: Gate, candidate: Candidate) -> Text:
+def _pass_sentence(gate: Gate, candidate: Candidate) -> Text:
     name, first, judge = candidate.name, candidate.first, candidate.judge
     difference = _points(candidate.difference)
     if gate.margin is not None:
@@ -420,4 +420,4 @@ def _less(gate: Gate, candidate: Candidate, line: Text) -> Text:
 
 def _points(value: float | None) -> str:
     """Writes points of the score, below 0 for worse; a difference is never rounded to zero."""
-    return signed(value, max(2, -math.floor(math.log10(abs(value)))) if value else 2)
+    return format_signed(value, max(2, -math.floor(math.log10(abs(value)))) if value else 2)

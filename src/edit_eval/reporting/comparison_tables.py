@@ -9,13 +9,13 @@ from typing import Any
 from edit_eval.records import EDIT_LOST, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import edit_side, link
-from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span, p_value
 from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.summary import Summary
-from edit_eval.statistics.verdict import ranked
+from edit_eval.statistics.verdict import sort_by_place
 from edit_eval.text import Text
 
 
@@ -24,14 +24,14 @@ def digits_of(scale: Scale, means: Sequence[float | None], intervals: Iterable[S
     return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0), intervals)
 
 
-def compared(summary: Summary) -> list[tuple[str, list[ColumnSummary], list[Pair]]]:
+def comparison_by_judge(summary: Summary) -> list[tuple[str, list[ColumnSummary], list[Pair]]]:
     """Returns a summary's comparison by judge: its name, the columns by rank, the pairs; empty without one."""
     comparison = summary.comparison
     columns, pairs = (comparison.columns, comparison.pairs) if comparison else ((), ())
     return [
         (
             judge,
-            ranked([column for column in columns if column.judge == judge]),
+            sort_by_place([column for column in columns if column.judge == judge]),
             [pair for pair in pairs if pair.judge == judge],
         )
         for judge in dict.fromkeys(column.judge for column in columns)
@@ -57,7 +57,7 @@ class Ranked:
         return self.column.scored == self.column.total
 
     @property
-    def scored(self) -> str:
+    def coverage_text(self) -> str:
         return f"{self.column.scored}/{self.column.total}"
 
     @property
@@ -72,12 +72,12 @@ class Ranked:
     def interval(self) -> str:
         return formats.span(self.column.ci95, self.digits)
 
-    def to(self, **more: object) -> str:
+    def link_to_samples(self, **more: object) -> str:
         """Returns a link to its samples."""
         return link(model=self.column.name, judge=self.column.judge, **more)
 
 
-def _failed(row: Ranked) -> str:
+def _failure_text(row: Ranked) -> str:
     """Returns `23/60 (26–52%)`."""
     failed = row.column.failed
     span = "" if failed.ci95 is None else f" ({'–'.join(f'{100 * end:.0f}' for end in failed.ci95)}%)"
@@ -85,7 +85,7 @@ def _failed(row: Ranked) -> str:
 
 
 _LETTER: Column[Ranked] = Column("", lambda row: row.letter, "word", look="strong", when=lambda row: row.letter)
-_COLUMN: Column[Ranked] = Column(Text("Edit model"), lambda row: row.column.name, "name", to=Ranked.to)
+_COLUMN: Column[Ranked] = Column(Text("Edit model"), lambda row: row.column.name, "name", to=Ranked.link_to_samples)
 _NAME: Column[Ranked] = Column("", lambda row: row.column.name, "name")
 _RANK: Column[Ranked] = Column(Text("Rank"), lambda row: formats.rank(row.column.rank))
 COLUMNS: Sequence[Column[Ranked]] = (
@@ -93,9 +93,9 @@ COLUMNS: Sequence[Column[Ranked]] = (
     SCORED,
     Column(
         Text("Failed"),
-        _failed,
+        _failure_text,
         look=lambda row: "problem" if row.column.failed.count else "",
-        to=lambda row: row.to(status=EDIT_LOST[0].value) if row.column.failed.count else "",
+        to=lambda row: row.link_to_samples(status=EDIT_LOST[0].value) if row.column.failed.count else "",
         when=lambda row: row.column.failed.count,
     ),
     IMAGES,
@@ -142,7 +142,7 @@ class Compared:
         bounds = self.pair.worst_case_difference, self.pair.best_case_difference
         return self.pair.total > 0 and (None in bounds or bounds[0] != bounds[1])
 
-    def to_largest(self) -> str:
+    def link_to_largest(self) -> str:
         """Returns a link to the sample on which the two differ most, side by side."""
         pair = self.pair
         if not pair.largest:
@@ -150,7 +150,7 @@ class Compared:
         left, right = (edit_side(name, 0, several=self.several) for name in (pair.a, pair.b))
         return link(judge=pair.judge, show="models", sample=pair.largest[0].sample_id, left=left, right=right)
 
-    def to_all(self) -> str:
+    def link_to_all(self) -> str:
         """Returns a link to all samples, those on which models differ most first."""
         return link(judge=self.pair.judge, show="models")
 
@@ -184,23 +184,26 @@ def outcome(pair: Pair, names: Mapping[str, str]) -> Text:
     return known.get(decision.why or decision.kind, Text("tie"))
 
 
-_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name", to=Compared.to_largest)
+_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name", to=Compared.link_to_largest)
 _SHORT_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name")
 PAIRS: Sequence[Column[Compared]] = (
     Column("n", lambda row: str(row.pair.n)),
     Column(Text("Images"), lambda row: str(row.pair.clusters)),
     Column(
-        Text("Diff."), lambda row: signed(row.pair.difference, row.digits), look="strong", to=lambda row: row.to_all()
+        Text("Diff."),
+        lambda row: format_signed(row.pair.difference, row.digits),
+        look="strong",
+        to=lambda row: row.link_to_all(),
     ),
-    Column(Text("95% interval"), lambda row: signed_span(row.pair.ci95, row.digits)),
+    Column(Text("95% interval"), lambda row: format_signed_span(row.pair.ci95, row.digits)),
     Column(Text("p"), lambda row: p_value(row.pair.p)),
     Column(Text("p adj."), lambda row: p_value(row.pair.p_adjusted)),
     Column(Text("Detectable"), lambda row: formats.score(row.pair.detectable, row.digits)),
 )
 COUNTS: Sequence[Column[Compared]] = (
-    Column(Text("Wins"), lambda row: str(row.pair.wins), to=Compared.to_all),
-    Column(Text("Ties"), lambda row: str(row.pair.ties), to=Compared.to_all),
-    Column(Text("Losses"), lambda row: str(row.pair.losses), to=Compared.to_all),
+    Column(Text("Wins"), lambda row: str(row.pair.wins), to=Compared.link_to_all),
+    Column(Text("Ties"), lambda row: str(row.pair.ties), to=Compared.link_to_all),
+    Column(Text("Losses"), lambda row: str(row.pair.losses), to=Compared.link_to_all),
 )
 _VERDICT: Column[Compared] = Column(
     Text("Verdict"),
@@ -231,10 +234,10 @@ def _rows(pairs: Sequence[Pair], names: Mapping[str, str], several: bool = False
 def _bounds(row: Compared) -> str:
     known = [row.pair.worst_case_difference, row.pair.best_case_difference]
     ends = [bound for bound in known if bound is not None]
-    return signed_span(ends, row.digits) if row.misses and len(ends) == 2 else formats.NOTHING
+    return format_signed_span(ends, row.digits) if row.misses and len(ends) == 2 else formats.NOTHING
 
 
-def _needed(row: Compared) -> Words | None:
+def _samples_to_show(row: Compared) -> Words | None:
     needed = row.pair.needed
     if needed is None:
         return None
@@ -250,7 +253,7 @@ def counts_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Compa
         *COUNTS,
         Column(Text("In both"), lambda row: f"{row.pair.n}/{row.pair.total}"),
         Column(Text("Worst to best"), _bounds, when=lambda row: row.misses),
-        Column(Text("To show {}", f"{wanted or 0:g}"), _needed, when=lambda row: wanted is not None),
+        Column(Text("To show {}", f"{wanted or 0:g}"), _samples_to_show, when=lambda row: wanted is not None),
     )
     return Table(every=every, rows=_rows(pairs, names), gap=2)
 
@@ -283,13 +286,13 @@ _BY_CATEGORY: Sequence[Column[Compared]] = (
     _SHORT_PAIR,
     Column("n", lambda row: str(getattr(row.estimate, "n", row.pair.n))),
     Column(Text("Images"), lambda row: str(getattr(row.estimate, "clusters", row.pair.clusters))),
-    Column(Text("Diff."), lambda row: signed(row.estimate.difference, row.digits)),
-    Column(Text("95% interval"), lambda row: signed_span(row.estimate.ci95, row.digits)),
+    Column(Text("Diff."), lambda row: format_signed(row.estimate.difference, row.digits)),
+    Column(Text("95% interval"), lambda row: format_signed_span(row.estimate.ci95, row.digits)),
     Column(Text("p"), lambda row: p_value(row.estimate.p) if hasattr(row.estimate, "p") else ""),
     Column(
         Text("p adj."),
         lambda row: p_value(row.estimate.p_adjusted) if hasattr(row.estimate, "p_adjusted") else "",
-        look=lambda row: "strong" if getattr(row.estimate, "shown", False) else "",
+        look=lambda row: "strong" if getattr(row.estimate, "is_significant", False) else "",
     ),
 )
 

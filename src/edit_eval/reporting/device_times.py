@@ -228,7 +228,7 @@ def times(results: Results, summary: Summary) -> Times:
     """Adds up the summary's timing and the records' seconds."""
     devices = summary.timing.devices
     edit_seconds = [edit.seconds for edit in results.edits if edit.status is Status.OK and edit.seconds > 0]
-    answer_seconds = [judgement.seconds for judgement in results.counted if judgement.seconds > 0]
+    answer_seconds = [judgement.seconds for judgement in results.coverage_judgements if judgement.seconds > 0]
     return Times(
         wall_seconds=summary.timing.wall_seconds,
         starts=max(

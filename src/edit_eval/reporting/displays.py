@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from edit_eval.config.components import locate, named
+from edit_eval.config.components import import_registered, locate
 from edit_eval.config.schema import Configuration
 from edit_eval.execution.spectator import Spectator
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Results
-from edit_eval.reporting.language import speak
+from edit_eval.reporting.language import set_language
 from edit_eval.reporting.plain_lines import PlainLines
 from edit_eval.reporting.table import Sheet
 from edit_eval.statistics.comparison import Comparison
@@ -85,19 +85,19 @@ def page_display() -> PageDisplay | None:
     """Returns what draws pages; None where none is installed."""
     if not locate("display", "page"):
         return None
-    display: PageDisplay = named("display", "page")()
+    display: PageDisplay = import_registered("display", "page")()
     return display
 
 
 def watch_run(configuration: Configuration) -> Spectator:
     """Returns the display that a configuration asks for, in the language of its run; without one, plain lines."""
-    speak(configuration.benchmark.language)
+    set_language(configuration.benchmark.language)
     mode = configuration.execution.progress
     lines = PlainLines(silent=mode == "none")
     if not locate("display", "progress"):
         return lines
     try:
-        display: type[LiveDisplay] = named("display", "progress")
+        display: type[LiveDisplay] = import_registered("display", "progress")
         return display.of(mode)
     except Exception as error:  # a package's display must not cost the run
         lines.note(Text("the progress display has failed ({}: {}); the run goes on", type(error).__name__, error))

@@ -10,11 +10,11 @@ from typing import Any
 import yaml
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.new import refuse_existing, write_rows, written_whole
+from edit_eval.files.new import refuse_existing, write_atomically, write_rows
 from edit_eval.reporting.analyses import Analysis, AnalysisSection, ChartStyle, section_of
 from edit_eval.reporting.displays import page_display
-from edit_eval.reporting.documents import encoded
-from edit_eval.reporting.language import said
+from edit_eval.reporting.documents import encode_document
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.table import Sheet, markdown_sheet
 from edit_eval.text import Text
 
@@ -56,8 +56,8 @@ def write_sheet(title: Text, sheet: Sheet, plain: Any, target: Path, *, language
     refuse_target(target, force=force)
     made: dict[str, Callable[[], str]] = {
         ".html": lambda: _page(title, Text(""), sheet, language),
-        ".md": lambda: f"# {said(title, language)}\n\n{markdown_sheet(sheet, language)}\n",
-        ".json": lambda: f"{encoded(plain)}\n",
+        ".md": lambda: f"# {translate(title, language)}\n\n{markdown_sheet(sheet, language)}\n",
+        ".json": lambda: f"{encode_document(plain)}\n",
     }
     _write({target: made[target.suffix.lower()]}, force=force)
 
@@ -74,7 +74,7 @@ def _write(files: Mapping[Path, Callable[[], str]], *, force: bool) -> None:
         refuse_existing(file, force=force)
     texts = {file: write() for file, write in files.items()}
     for file, text in texts.items():
-        with written_whole(file) as temporary:
+        with write_atomically(file) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
 
 
@@ -87,7 +87,7 @@ def _writers(section: AnalysisSection, records: Any, language: str) -> Iterator[
         yield ".csv", lambda: _csv(rows)
     yield ".html", lambda: _page(section.title, *section.parts[0], language)
     yield ".md", lambda: f"{markdown_sheet(section.sheet(), language)}\n"
-    yield ".json", lambda: f"{encoded(document)}\n"
+    yield ".json", lambda: f"{encode_document(document)}\n"
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -123,7 +123,7 @@ def _page(title: Text, heading: Text, sheet: Sheet, language: str) -> str:
 def _card(section: AnalysisSection) -> str:
     """Returns the README.md of a data set on the Hub."""
     tags = ["edit-eval", "image-editing", section.name]
-    title = said(section.title, "en")
+    title = translate(section.title, "en")
     front = {"pretty_name": title, "license": "unknown", "tags": tags}
     [(_, sheet)] = section.parts
     text = markdown_sheet(sheet, "en")

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.terminal_text import readable
 
 
-def encoded(document: Any, *, indent: int = 2) -> str:
+def encode_document(document: Any, *, indent: int = 2) -> str:
     """Returns a document, a msgspec Struct or plain data, as JSON, with sentences in English.
 
     Raises `ValueError` for a number that JSON lacks: what is not known is None, with its reason, and never NaN.
@@ -27,7 +27,7 @@ def plain(document: Any) -> Any:
 def _plain_value(value: Any) -> Any:
     """Returns a number of NumPy's as Python's, and a Text as its English words."""
     if isinstance(value, str):
-        return str(said(value, "en"))  # of a note, too, which is a string with a kind
+        return str(translate(value, "en"))  # of a note, too, which is a string with a kind
     if hasattr(value, "item"):
         return value.item()
     raise NotImplementedError(type(value).__name__)

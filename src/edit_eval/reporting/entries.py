@@ -251,13 +251,13 @@ def link(**state: object) -> str:
     return f"#{urlencode(said, errors='replace')}" if said else "#show=all"
 
 
-def to_part(part: Entry, **more: object) -> str:
+def link_to_part(part: Entry, **more: object) -> str:
     """Returns a link to the samples of a score of an edit model by a judge; `more` narrows them down."""
     score = None if part.leads else part.score
     return link(model=part.edit_model, judge=part.judge, score=score, **more)
 
 
-def to_failures(failure: FailureGroup, battle_judges: Collection[str] = ()) -> str:
+def link_to_failures(failure: FailureGroup, battle_judges: Collection[str] = ()) -> str:
     """Returns a link to the samples of an entry of the summary's `failures`, by its status and a search for its reason.
 
     No filter can name a judge that compares, nor the two edit models of a battle.

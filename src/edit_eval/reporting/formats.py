@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from edit_eval.records import Scale
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.statistics.aggregates import Aggregate, Coverage
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.timing import DeviceMemory
@@ -40,7 +40,7 @@ def rank(value: int | None) -> str:
     return NOTHING if value is None else str(value)
 
 
-def published(value: float | None) -> str:
+def format_published(value: float | None) -> str:
     """A benchmark authors' number, on their own scale: `3.22`; four digits if small, as shares and distances are."""
     return score(value, 2 if value is None or abs(value) >= 1 else 4)
 
@@ -50,10 +50,10 @@ def span(ends: Sequence[float | None] | None, digits: int = 2) -> str:
     known = [end for end in ends or () if end is not None]
     if len(known) < 2:
         return NOTHING
-    return bracketed(known, digits) if min(known) < 0 else "–".join(score(end, digits) for end in known)
+    return format_interval(known, digits) if min(known) < 0 else "–".join(score(end, digits) for end in known)
 
 
-def bracketed(ends: Sequence[float] | None, digits: int = 2) -> str:
+def format_interval(ends: Sequence[float] | None, digits: int = 2) -> str:
     """`[-0.06, 0.76]`: an interval whose ends may be below 0."""
     return NOTHING if ends is None else f"[{', '.join(score(end, digits) for end in ends)}]"
 
@@ -65,12 +65,12 @@ def file_size(count: int) -> str:
     return f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else f"{count / 2**10:.1f} KiB" if count else "0"
 
 
-def turned(ends: Sequence[float] | None, sign: float) -> list[float] | None:
+def flip_interval(ends: Sequence[float] | None, sign: float) -> list[float] | None:
     """The interval of a - b as that of b - a, if `sign` is -1."""
     return None if ends is None else sorted(sign * end for end in ends)
 
 
-def signed(value: float | None, digits: int = 2) -> str:
+def format_signed(value: float | None, digits: int = 2) -> str:
     """`+0.22`, `-0.05`, `0.00`; a dash for None."""
     if value is None:
         return NOTHING
@@ -78,9 +78,9 @@ def signed(value: float | None, digits: int = 2) -> str:
     return written if float(written) else written[1:]
 
 
-def signed_span(ends: Sequence[float] | None, digits: int = 2) -> str:
+def format_signed_span(ends: Sequence[float] | None, digits: int = 2) -> str:
     """`[-0.05, +0.39]`; a dash for None."""
-    return NOTHING if ends is None else f"[{', '.join(signed(end, digits) for end in ends)}]"
+    return NOTHING if ends is None else f"[{', '.join(format_signed(end, digits) for end in ends)}]"
 
 
 def p_value(value: float | None) -> str:
@@ -156,7 +156,7 @@ def duration(seconds: float | None, language: str = "") -> str:
     """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`: a Text or, with a `language`, its words in it."""
     if seconds is None:
         return NOTHING
-    return said(_duration(seconds), language) if language else _duration(seconds)
+    return translate(_duration(seconds), language) if language else _duration(seconds)
 
 
 def _duration(seconds: float) -> Text:

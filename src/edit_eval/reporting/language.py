@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, overload
 
 from edit_eval.reporting.languages import ENGLISH, SPOKEN
-from edit_eval.text import CONTEXT, Text, localized
+from edit_eval.text import CONTEXT, Text, translate_pieces
 
 VARIABLE = "EDIT_EVAL_LANG"
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
@@ -24,13 +24,13 @@ _ENTRY = re.compile(r'^(msgctxt|msgid|msgstr) ("(?:[^"\\\n]|\\.)*")', re.MULTILI
 _of_run = ""
 
 
-def speak(language: str) -> None:
+def set_language(language: str) -> None:
     """Sets the language of the instructions of the run that is spoken about from now on; empty for no run."""
     global _of_run
     _of_run = language
 
 
-def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
+def current_language(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
     """Returns the code of the language for texts about a run in `of_run` (by default the one given to `speak`).
 
     That is `EDIT_EVAL_LANG`; else that of the run unless it is English; else the first of `LC_ALL`, `LC_MESSAGES` and
@@ -45,33 +45,33 @@ def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> st
 
 
 @overload
-def said(value: str, language: str = "") -> str: ...
+def translate(value: str, language: str = "") -> str: ...
 @overload
-def said(value: Any, language: str = "") -> Any: ...
-def said(value: Any, language: str = "") -> Any:
+def translate(value: Any, language: str = "") -> Any: ...
+def translate(value: Any, language: str = "") -> Any:
     """Returns a Text as a plain `str` in `language`, by default the spoken one. Anything else is data and unchanged."""
     if not isinstance(value, Text):
         return value
-    language = language or spoken()
+    language = language or current_language()
     if language == ENGLISH:
         return str.__str__(value)
     typography = SPOKEN[language]
-    pieces = [piece for piece in localized(value, catalogue(language), typography.separators) if piece[0]]
+    pieces = [piece for piece in translate_pieces(value, catalogue(language), typography.separators) if piece[0]]
     while pieces and pieces[-1][1] and not value.endswith(" "):  # a template may end with an empty field
         words, _ = pieces.pop()
         if words := words.rstrip(" "):
             pieces.append((words, True))
             break
     ours = [mine for words, mine in pieces for _ in words]
-    return typography.without_gaps("".join(words for words, _ in pieces), ours)
+    return typography.remove_gaps("".join(words for words, _ in pieces), ours)
 
 
-def said_own(words: str, language: str = "") -> str:
+def translate_description(words: str, language: str = "") -> str:
     """Returns a component's or option's own description, looked up as a whole; unchanged if the catalogue lacks it.
 
     The catalogue has descriptions without their full stop.
     """
-    language = language or spoken()
+    language = language or current_language()
     if language == ENGLISH:
         return words
     bare = words.removesuffix(".") if not words.endswith("..") else words
@@ -79,7 +79,7 @@ def said_own(words: str, language: str = "") -> str:
     return words if translated == bare else translated + SPOKEN[language].stop * (bare != words)
 
 
-def worded(code: str) -> Text:
+def code_to_text(code: str) -> Text:
     """Returns a vocabulary word (a status, an activity, a tag, a kind) as a Text: `edit_failed` as `edit failed`.
 
     The words are in the catalogue; `VOCABULARIES` in its test lists their sources.

@@ -41,7 +41,7 @@ class Typography:
         """Stands between sentences."""
         return "" if self.unspaced else " "
 
-    def without_gaps(self, words: str, ours: list[bool]) -> str:
+    def remove_gaps(self, words: str, ours: list[bool]) -> str:
         """Takes out the spaces that templates have and this language has not; where not `ours`, data stays as it is."""
         return self._gap.sub(lambda gap: gap[0][: not ours[gap.start()]], words) if self.unspaced else words
 
@@ -49,7 +49,7 @@ class Typography:
     def _gap(self) -> re.Pattern[str]:
         return re.compile(f"(?<=[{self.unspaced}]) (?=[{self.unspaced}])|(?<=[{self.closing}]) ")
 
-    def between(self, separator: str) -> str:
+    def translate_separator(self, separator: str) -> str:
         """Returns a separator of lists."""
         return self.separators.get(separator, separator)
 

@@ -20,10 +20,10 @@ from edit_eval.execution.contract import Meter
 from edit_eval.pictures import TEMPORARY_PREFIX
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Judgement, Scale, Scoring, Status
 from edit_eval.reporting.formats import duration
-from edit_eval.reporting.language import worded
+from edit_eval.reporting.language import code_to_text
 from edit_eval.store.run_directory import LIVE, RunDirectory
 from edit_eval.store.table import JudgementTable
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Snapshot:
     """None unless the run is a service."""
 
     @property
-    def failed(self) -> int:
+    def n_failed(self) -> int:
         """Number of failed edits, and of failed judgements of existing edits."""
         return self.edits.failed + self.judgements.failed
 
@@ -302,7 +302,7 @@ def rate(per_minute: float) -> str:
     return Text("{}/min", f"{per_minute:.{digits}f}")
 
 
-def left(snapshot: Snapshot) -> str:
+def time_left_words(snapshot: Snapshot) -> str:
     """Returns `12 min 05 s left`, as far as known."""
     if snapshot.left is None:
         return Text("time left unknown")
@@ -318,16 +318,18 @@ def left(snapshot: Snapshot) -> str:
 
 def how_far(snapshot: Snapshot) -> str:
     """Returns a line of progress."""
-    failed = [Text("{} failed", snapshot.failed)] if snapshot.failed else []
-    return Text("progress: {} %, {:, }", int(100 * snapshot.fraction), [*counts(snapshot), *failed, left(snapshot)])
+    failed = [Text("{} failed", snapshot.n_failed)] if snapshot.n_failed else []
+    return Text(
+        "progress: {} %, {:, }", int(100 * snapshot.fraction), [*counts(snapshot), *failed, time_left_words(snapshot)]
+    )
 
 
 def device_words(view: DeviceView) -> str:
     """Returns what a device is doing: `editing 32/50, 00012_social_easy, 98 %, 61/80 GiB`."""
     figures = Text("{} s", view.seconds) if view.activity == "loading" else view.figures
-    doing = worded(view.activity or "free")
+    doing = code_to_text(view.activity or "free")
     doing = Text("{} {}", doing, figures) if figures else doing
-    return joined(filter(None, (doing, view.about or view.model, *meter_words(view.meter))), ", ")
+    return join_texts(filter(None, (doing, view.about or view.model, *meter_words(view.meter))), ", ")
 
 
 def meter_words(meter: Meter) -> tuple[str, str]:
@@ -341,13 +343,15 @@ def meter_words(meter: Meter) -> tuple[str, str]:
 def more_devices(views: Sequence[DeviceView]) -> str:
     """Returns `and 3 more: 2 editing, 1 free`."""
     doing = Counter(view.activity or "free" for view in views)
-    return Text("and {} more: {}", len(views), [Text("{} {}", n, worded(what)) for what, n in doing.most_common()])
+    return Text(
+        "and {} more: {}", len(views), [Text("{} {}", n, code_to_text(what)) for what, n in doing.most_common()]
+    )
 
 
-def ending(snapshot: Snapshot) -> str:
+def ending_words(snapshot: Snapshot) -> str:
     """Returns how the run ended, for the last line."""
     edits, scores = snapshot.edits, snapshot.judgements
-    failed = Text(", {} failed", snapshot.failed) if snapshot.failed else ""
+    failed = Text(", {} failed", snapshot.n_failed) if snapshot.n_failed else ""
     open_ = sum(count.total - count.settled for count in (edits, scores, snapshot.controls))
     rest = Text(", {} not done", open_) if open_ else ""
     done = edits.ok, edits.total, scores.ok, scores.total

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from edit_eval.benchmarks.contract import CATEGORIES, canonical, title
 from edit_eval.records import Scale, Status
-from edit_eval.reporting.language import worded
-from edit_eval.text import Text, joined
+from edit_eval.reporting.language import code_to_text
+from edit_eval.text import Text, join_texts
 
 NAMES: Mapping[str, Mapping[str, Text]] = {
     "difficulty": {"easy": Text("easy"), "medium": Text("medium"), "hard": Text("hard")},
@@ -36,7 +36,7 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
 """Readable names for words in the records, by kind of word."""
 
 
-def counted_status(count: int, status: str) -> Text:
+def status_count(count: int, status: str) -> Text:
     """Returns `8 judge refused`."""
     return Text("{} {}", count, NAMES["status"][status], context="how many")
 
@@ -44,7 +44,7 @@ def counted_status(count: int, status: str) -> Text:
 def name_of(kind: str, name: str) -> str:
     """Returns the readable name of a `category`, a `short_category` or one of the `NAMES`; else `name` itself."""
     if kind == "category" and name:
-        return worded(title(name)) if canonical(name) in CATEGORIES else title(name)
+        return code_to_text(title(name)) if canonical(name) in CATEGORIES else title(name)
     if kind in ("category", "short_category"):
         return short_category(name)
     return NAMES[kind].get(name, name)
@@ -58,7 +58,7 @@ def control_name(kind: str) -> str:
 def short_category(category: str) -> str:
     """Returns a category in one word, where there is no room for its title."""
     name = canonical(category)
-    return worded(name.capitalize()) if name in CATEGORIES else category or Text("no category")
+    return code_to_text(name.capitalize()) if name in CATEGORIES else category or Text("no category")
 
 
 def judge_words(judge: str) -> Text:
@@ -79,7 +79,7 @@ def scale_words(scale: Scale, *, mean: bool = False) -> Text:
     if mean:
         over = Text("weighted by samples") if scale.mean_over == "samples" else Text("mean of the categories")
         parts.append(over)
-    return joined(parts, ", ")
+    return join_texts(parts, ", ")
 
 
 def score_line(name: str, scale: Scale) -> Text:
@@ -87,7 +87,7 @@ def score_line(name: str, scale: Scale) -> Text:
     return Text("{}: {}", score_name(name), scale_words(scale, mean=True))
 
 
-def named_score(name: str, scale: Scale) -> str:
+def score_title(name: str, scale: Scale) -> str:
     """Returns `SC` or `LPIPS (lower is better)`, for a title or an axis."""
     return score_name(name) if scale.higher_is_better else Text("{} (lower is better)", score_name(name))
 

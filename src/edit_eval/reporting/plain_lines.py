@@ -14,8 +14,8 @@ from typing import TextIO
 from edit_eval.execution.contract import Meter
 from edit_eval.execution.spectator import Spectator
 from edit_eval.records import Edit, Judgement
-from edit_eval.reporting.language import said
-from edit_eval.reporting.live import Snapshot, count_work, counts, ending, write_live
+from edit_eval.reporting.language import translate
+from edit_eval.reporting.live import Snapshot, count_work, counts, ending_words, write_live
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -70,7 +70,7 @@ class PlainLines(Spectator):
 
     def end(self) -> None:
         """Says how the run ended."""
-        self._tell(lambda snapshot: Text("end: {}", ending(snapshot)), ended=True)
+        self._tell(lambda snapshot: Text("end: {}", ending_words(snapshot)), ended=True)
         self._table = self._directory = None
 
     def _tell(self, words: Callable[[Snapshot], str], *, ended: bool) -> None:
@@ -86,5 +86,5 @@ class PlainLines(Spectator):
     def _write(self, words: str) -> None:
         stream = sys.stderr if self._stream is None else self._stream
         with suppress(OSError, ValueError):  # a reader that has gone must not end a run
-            stream.write(f"{one_line(said(words))}\n")
+            stream.write(f"{one_line(translate(words))}\n")
             stream.flush()

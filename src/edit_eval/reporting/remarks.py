@@ -16,23 +16,23 @@ from edit_eval.store.examined import examiner
 from edit_eval.text import Text
 
 
-def examined_words(document: ExaminedJudge) -> Text:
+def examination_words(document: ExaminedJudge) -> Text:
     """Returns what is known of a judge, by its document in a summary, in one line: `not audited`; empty without an
     examiner."""
     by = examiner()
     return Text("") if by is None else by.words(document)
 
 
-def examined_lines(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
+def examination_lines(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
     """Returns what is known of each judge of a summary that can be examined, and what speaks for it."""
     by = examiner()
     if by is None:
         return []
     lines = [Text("Judge {}: {}", judge, by.words(document)) for judge, document in judges.items()]
-    return [*lines, *examined_remarks(judges)]
+    return [*lines, *examination_remarks(judges)]
 
 
-def examined_remarks(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
+def examination_remarks(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
     """Returns what speaks for the judges of a summary, or says nothing against them."""
     by = examiner()
     return [line for judge, document in judges.items() for line in by.remarks(judge, document)] if by else []
@@ -63,13 +63,13 @@ def wrong_lines(summary: Summary) -> list[Text]:
 
 def control_lines(summary: Summary) -> list[Text]:
     """Returns a line for each judge that is shown not to put a control below edits."""
-    scales = {result.judge: result.leading.scale for result in summary.results}
+    scales = {result.judge: result.headline_numbers.scale for result in summary.results}
     lines = []
     for judge, kinds in judges_without_sight(summary):
         digits = formats.decimals(scales[judge], max(abs(beside.edits or 0.0) for _, beside in kinds))
         parts = []
         for kind, beside in kinds:
-            ends = formats.bracketed(beside.ci95, digits)
+            ends = formats.format_interval(beside.ci95, digits)
             interval = Text(", difference {}", ends) if beside.ci95 else ""
             control, edits = (formats.score(value, digits) for value in (beside.control, beside.edits))
             parts.append(Text("{} ({} against {}{})", _CONTROLS.get(kind, kind), control, edits, interval))

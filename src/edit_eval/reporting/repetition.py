@@ -15,7 +15,7 @@ class Repetition(NamedTuple):
     """What is needed to repeat a run; anything may be missing in records of another version."""
 
     command: str
-    """As in `recorded_command`, like `folder`."""
+    """As in `last_command`, like `folder`."""
     folder: str
     versions: dict[str, str]
     """Of Python and its libraries."""
@@ -32,7 +32,7 @@ def repetition(results: Results) -> Repetition:
     environment, evaluation = results.environment, _mapping(results.configuration.get("evaluation"))
     versions = {"python": environment.get("python"), **_mapping(environment.get("libraries"))}
     models = results.resolved.get("edit_models")
-    command, folder = recorded_command(results)
+    command, folder = last_command(results)
     return Repetition(
         command=command,
         folder=folder,
@@ -48,7 +48,7 @@ def repetition(results: Results) -> Repetition:
     )
 
 
-def recorded_command(results: Results) -> tuple[str, str]:
+def last_command(results: Results) -> tuple[str, str]:
     """Returns the last start's command line, quoted for a shell, and the folder its relative paths count from.
 
     Both are empty if the run was started from Python, which records none.

@@ -19,19 +19,19 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ExitCode
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.comparison_tables import compared
+from edit_eval.reporting.comparison_tables import comparison_by_judge
 from edit_eval.reporting.displays import page_display
-from edit_eval.reporting.documents import encoded
-from edit_eval.reporting.language import said
+from edit_eval.reporting.documents import encode_document
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import name_of, scale_words, score_name
-from edit_eval.reporting.remarks import examined_lines, wrong_lines
-from edit_eval.reporting.report_content import content_of, say_in, template_environment
+from edit_eval.reporting.remarks import examination_lines, wrong_lines
+from edit_eval.reporting.report_content import content_of, template_environment, translate_template
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.table import inline, markdown_sheet, markdown_table
 from edit_eval.reporting.verdict import digits, verdict_sheet
-from edit_eval.reporting.verdict_drawing import drawing
+from edit_eval.reporting.verdict_drawing import draw_verdict
 from edit_eval.statistics.summary import Summary
 
 
@@ -54,7 +54,7 @@ def write_report(results: Results, summary: Summary, folder: Path, *, language: 
 def write_tables(results: Results, summary: Summary, folder: Path, *, language: str) -> None:
     """Writes all files but the page."""
     contents: dict[str, Callable[[TextIO], object]] = {
-        "summary.json": lambda file: file.write(f"{encoded(summary)}\n"),
+        "summary.json": lambda file: file.write(f"{encode_document(summary)}\n"),
         "scores.csv": lambda file: write_scores(results, file),
         "replies.jsonl": lambda file: write_replies(results, file),
         "report.md": lambda file: file.write(markdown(results, summary, language)),
@@ -101,8 +101,8 @@ def draw(results: Results, summary: Summary, run: Path, *, language: str) -> int
 
 def verdict_drawing(summary: Summary, language: str) -> str:
     """Returns the verdict's drawing as a file of SVG, by the first judge that has a say; empty with nothing to draw."""
-    opinions = summary.verdict.drawn
-    return str(drawing(opinions[0], digits(opinions[0]), language, standalone=True)) if opinions else ""
+    opinions = summary.verdict.drawable_opinions
+    return str(draw_verdict(opinions[0], digits(opinions[0]), language, standalone=True)) if opinions else ""
 
 
 def markdown(results: Results, summary: Summary, language: str) -> str:
@@ -110,22 +110,23 @@ def markdown(results: Results, summary: Summary, language: str) -> str:
     environment = template_environment(autoescape=False, language=language)
 
     environment.filters.update(
-        inline=lambda words: inline(said(words, language)), duration=lambda seconds: formats.duration(seconds, language)
+        inline=lambda words: inline(translate(words, language)),
+        duration=lambda seconds: formats.duration(seconds, language),
     )
     environment.globals.update(
-        say=partial(say_in, language),
+        say=partial(translate_template, language),
         table=lambda table: markdown_table(table, language),
         sheet=lambda sheet: markdown_sheet(sheet, language),
         name_of=name_of,
         scale_words=lambda part: scale_words(part.scale),
     )
-    environment.filters["score_name"] = lambda part: say_in(language, score_name(part.score))
+    environment.filters["score_name"] = lambda part: translate_template(language, score_name(part.score))
     return environment.get_template("report.md.j2").render(
         **content_of(results, summary).variables,
         coverage=coverage_words(summary),
         verdict=markdown_sheet(verdict_sheet(summary.verdict, full=True, drawn=False), language),
         drawn=bool(verdict_drawing(summary, language)),
-        compared=compared(summary),
+        compared=comparison_by_judge(summary),
         wrong=wrong_lines(summary),
-        examined=examined_lines(summary.judges),
+        examined=examination_lines(summary.judges),
     )

@@ -31,7 +31,7 @@ from edit_eval.reporting.entries import (
     headlines,
     refusals,
 )
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.remarks import controls_explained, footnotes, no_interval, unshown_lines
@@ -83,7 +83,7 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
 
 
 @cache
-def _compiled(autoescape: bool) -> _Compiled:
+def _bytecode_cache(autoescape: bool) -> _Compiled:
     return _Compiled("escaped" if autoescape else "plain")
 
 
@@ -102,10 +102,10 @@ def template_environment(
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=_compiled(autoescape),
-        finalize=(lambda value: said(value, language)) if language else None,
+        bytecode_cache=_bytecode_cache(autoescape),
+        finalize=(lambda value: translate(value, language)) if language else None,
     )
-    environment.filters.update(score=formats.score, memory=formats.memory, bracketed=formats.bracketed)
+    environment.filters.update(score=formats.score, memory=formats.memory, bracketed=formats.format_interval)
     environment.globals.update(formats=formats, names=NAMES, spoken=SPOKEN)
     return environment
 
@@ -115,9 +115,9 @@ def text_of(words: str, *fields: Any, context: str = "") -> Text:
     return words if isinstance(words, Text) else Text(words, *fields, context=context)
 
 
-def say_in(language: str, words: str, *fields: Any, context: str = "") -> str:
+def translate_template(language: str, words: str, *fields: Any, context: str = "") -> str:
     """Implements `say` for templates in one language."""
-    return said(text_of(words, *fields, context=context), language)
+    return translate(text_of(words, *fields, context=context), language)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from itertools import groupby
 from typing import Any
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
+from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, link_to_part
 from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, says_little
 from edit_eval.statistics.failures import FailureGroup
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 # Shared by every table of scores. A row says whether all is scored (`complete`) and links to its samples (`to`).
 SCORED: Column[Any] = Column(
@@ -55,13 +55,13 @@ class Figures:
         """Writes a number of the block in points of the score; empty if the block lacks it."""
         return self.part.number(getattr(self.block, name)) if hasattr(self.block, name) else ""
 
-    def to(self, **more: object) -> str:
+    def link_to_samples(self, **more: object) -> str:
         """Returns a link to its samples; empty for controls, which have none on the page."""
         narrowed = {"category": self.category} if self.category else {}
-        return "" if self.control else to_part(self.part, **narrowed, **more)
+        return "" if self.control else link_to_part(self.part, **narrowed, **more)
 
     @property
-    def scored(self) -> str:
+    def coverage_text(self) -> str:
         return formats.coverage(self.coverage)
 
     @property
@@ -96,11 +96,11 @@ def _other_mean(kind: str) -> Column[Figures]:
 
 
 def _extreme(name: str, title: Text) -> Column[Figures]:
-    def to(row: Figures) -> str:
+    def link_of(row: Figures) -> str:
         worst = (name == "min") == row.part.scale.higher_is_better
-        return row.to(show="worst" if worst else "best")
+        return row.link_to_samples(show="worst" if worst else "best")
 
-    return Column(title, lambda row: row.number(name), to=to, spare=True)
+    return Column(title, lambda row: row.number(name), to=link_of, spare=True)
 
 
 FIGURES: Sequence[Column[Figures]] = (
@@ -134,7 +134,7 @@ EDIT_MODEL: Column[Figures] = Column(
     Text("Edit model"),
     lambda row: control_name(row.control) if row.control else row.part.edit_model,
     "name",
-    to=Figures.to,
+    to=Figures.link_to_samples,
 )
 JUDGE: Column[Figures] = Column(Text("Judge"), lambda row: row.part.judge, "name")
 MODEL: Column[Figures] = Column(Text("Model"), lambda row: row.part.series, "name")
@@ -200,7 +200,7 @@ def _table(
 
 def category_means_table(parts: Sequence[Entry]) -> Table[Entry]:
     """Returns a row for each edit model by one score, with its mean in each category side by side."""
-    model: Column[Entry] = Column(Text("Model"), lambda part: part.series, "name", to=to_part)
+    model: Column[Entry] = Column(Text("Model"), lambda part: part.series, "name", to=link_to_part)
     columns = (_category_mean(name) for name in category_names(parts))
     return Table(every=(model, *columns), rows=parts, label=Text("Mean score by category"), style="matrix")
 
@@ -214,17 +214,19 @@ def _category_mean(name: str) -> Column[Entry]:
             return ""
         known = figures.interval if figures.block.ci95 else ""
         scored = "" if figures.complete else Text("{} scored", formats.coverage(figures.coverage))
-        return joined(filter(None, (known, scored))) if known or scored else ""
+        return join_texts(filter(None, (known, scored))) if known or scored else ""
 
-    def to(part: Entry) -> str:
-        return figures.to(**{} if figures.complete else {"show": "failed"}) if (figures := row(part)) else ""
+    def link_of(part: Entry) -> str:
+        return (
+            figures.link_to_samples(**{} if figures.complete else {"show": "failed"}) if (figures := row(part)) else ""
+        )
 
     return Column(
         short_category(name),
         lambda part: figures.number("mean") if (figures := row(part)) else None,
         look="strong",
         aside=interval,
-        to=to,
+        to=link_of,
     )
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.protocols.certificates import is_certified, said
+from edit_eval.protocols.certificates import certificate_sentence, is_certified
 from edit_eval.records import NO_EDIT, Ending
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_of, entries, headlines, refusals
-from edit_eval.reporting.names import counted_status, score_line, short_category
+from edit_eval.reporting.names import score_line, short_category, status_count
 from edit_eval.reporting.remarks import (
     controls_explained,
-    examined_lines,
-    examined_remarks,
-    examined_words,
+    examination_lines,
+    examination_remarks,
+    examination_words,
     footnotes,
     no_interval,
     unshown_lines,
@@ -30,11 +30,11 @@ from edit_eval.reporting.remarks import (
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Part, Table, print_parts, print_sheet
-from edit_eval.reporting.verdict import advised, answer_lines, digits, doubt_lines, verdict_sheet
+from edit_eval.reporting.verdict import advice_parts, answer_lines, digits, doubt_lines, verdict_sheet
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.summary import Result, Summary, weakest_category
 from edit_eval.statistics.verdict import Opinion
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 
 def print_answer(summary: Summary, run: Path, console: Console, *, language: str = "en") -> None:
@@ -58,20 +58,20 @@ def _answer(summary: Summary) -> Iterator[Part]:
     verdict = summary.verdict
     yield 0, [Line(line, "strong") for line in answer_lines(verdict)]
     yield 3, characters(verdict, digits)
-    yield 0, [Line(joined(coverage_words(summary), " "), "" if summary.coverage.complete else "problem")]
+    yield 0, [Line(join_texts(coverage_words(summary), " "), "" if summary.coverage.complete else "problem")]
     yield from ((1, [Line(line, "wrong")]) for line in (*wrong_lines(summary), *doubt_lines(verdict)))
     yield from ((2, [Line(line)]) for line in refusal_lines(summary))
     yield from ((4, [Line(line)]) for line in published_lines(summary))
     if weakest := _weakest(summary):
         yield 5, [Line(weakest)]
     if verdict.opinions:
-        yield 5, [Line(Text("{}.", Text("{:; }", [_of_one_judge(summary, of) for of in verdict.opinions])), "quiet")]
-    yield from ((5, [Line(line, "quiet")]) for line in examined_remarks(summary.judges))
+        yield 5, [Line(Text("{}.", Text("{:; }", [_judge_remark(summary, of) for of in verdict.opinions])), "quiet")]
+    yield from ((5, [Line(line, "quiet")]) for line in examination_remarks(summary.judges))
     yield from ((6, [Line(Text("note: {}", note), "problem")]) for note in summary.notes)
-    yield from advised(verdict)
+    yield from advice_parts(verdict)
 
 
-def _of_one_judge(summary: Summary, opinion: Opinion) -> Text:
+def _judge_remark(summary: Summary, opinion: Opinion) -> Text:
     known = {
         "last": Text("puts controls below the edits"),
         "not_last": Text("does not put controls below the edits"),
@@ -79,14 +79,14 @@ def _of_one_judge(summary: Summary, opinion: Opinion) -> Text:
         "off": Text("no controls were judged"),
     }
     words = [known[opinion.sees]] if opinion.sees else []
-    if opinion.judge in summary.judges and (examined := examined_words(summary.judges[opinion.judge])):
+    if opinion.judge in summary.judges and (examined := examination_words(summary.judges[opinion.judge])):
         words.append(examined)
     return Text("Judge {}: {}", opinion.judge, words) if words else Text("Judge {}", opinion.judge)
 
 
 def _weakest(summary: Summary) -> Text | None:
     """Returns in which category the first edit model is weakest, by the first judge that counts."""
-    opinion = next(iter(summary.verdict.counted), None)
+    opinion = next(iter(summary.verdict.eligible_opinions), None)
     first = opinion and (opinion.first or opinion.standings[0].name)
     parts = [part for part in headlines(entries(summary.results)) if opinion and part.judge == opinion.judge]
     part = next((part for part in parts if part.edit_model == first), None)
@@ -101,11 +101,11 @@ def _results(summary: Summary) -> Iterator[Line | Table[Any]]:
     parts = entries(summary.results)
     enough, *rest = coverage_words(summary)
     look: Look = "strong" if summary.coverage.complete else "problem"
-    yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
+    yield Line(join_texts(rest, " "), "", Text("{} ", enough) if rest else enough, look)
     yield from verdict_sheet(summary.verdict, full=True)
     yield from map(Line, refusal_lines(summary))
     yield from (Line(Text("note: {}", note), "problem") for note in summary.notes)
-    yield from (Line(line, "quiet") for line in examined_lines(summary.judges))
+    yield from (Line(line, "quiet") for line in examination_lines(summary.judges))
     yield from (Line(line, "wrong") for line in wrong_lines(summary))
     yield from (Line(line, "quiet") for line in unshown_lines(summary))
     judges = list(dict.fromkeys(part.judge for part in parts))
@@ -113,7 +113,7 @@ def _results(summary: Summary) -> Iterator[Line | Table[Any]]:
         if len(judges) > 1:
             yield Line()
             yield Line(Text("judged by {}", judge), "strong")
-        yield from _of_judge(summary, judge)
+        yield from _judge_sheet(summary, judge)
     yield from battle_sheet(summary.battles, [edit.edit_model for edit in summary.edits])
     of_analyses = sections(summary)
     for section in of_analyses:
@@ -123,7 +123,7 @@ def _results(summary: Summary) -> Iterator[Line | Table[Any]]:
     if timing.devices:
         yield Line()
         yield device_times_table(timing)
-    if any(device.on_gpu for device in timing.memory.values()):
+    if any(device.has_gpu_memory for device in timing.memory.values()):
         yield Line()
         yield highest_memory_table(timing.memory)
         if len(timing.memory) > 1:
@@ -132,7 +132,7 @@ def _results(summary: Summary) -> Iterator[Line | Table[Any]]:
         yield from section.sheet() if section.appendix else ()
 
 
-def _of_judge(summary: Summary, judge: str) -> Iterator[Line | Table[Any]]:
+def _judge_sheet(summary: Summary, judge: str) -> Iterator[Line | Table[Any]]:
     parts = [part for part in entries(summary.results) if part.judge == judge]
     leading = headlines(parts)
     several = (EDIT_MODEL,) if len(leading) > 1 else ()
@@ -168,7 +168,7 @@ def coverage_words(summary: Summary) -> list[Text]:
         if lost < missing.get(status, 0):  # several judges or repeats lack the same edit
             words.append(Text("{}, so {} of {} scores are missing.", what, missing.pop(status), coverage.total))
     if missing:
-        words.append(Text("Not scored: {}.", [counted_status(count, status) for status, count in missing.items()]))
+        words.append(Text("Not scored: {}.", [status_count(count, status) for status, count in missing.items()]))
     if again := coverage.asked_again:
         words.append(Text("{} of {} scores came only when asked again.", again, coverage.scored))
     if not coverage.reached:
@@ -204,7 +204,7 @@ def published_lines(summary: Summary) -> list[Text]:
     lines = []
     for result in summary.results:
         for name, number in result.published.items():
-            words = Text("{} {}", name, formats.published(number.value))
+            words = Text("{} {}", name, formats.format_published(number.value))
             if number.value is None:
                 words = Text("{}: none ({})", name, number.reason)
             lines.append(Text("{}: {}, {}: {}", whose(result, name), result.edit_model, result.judge, words))
@@ -214,7 +214,9 @@ def published_lines(summary: Summary) -> list[Text]:
 def certificate_lines(summary: Summary) -> list[Text]:
     """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
     certificates = {result.judge: result.certificate for result in summary.results if result.certificate}
-    return [Text("The authors' numbers ({}): {}.", judge, said(of)) for judge, of in certificates.items()]
+    return [
+        Text("The authors' numbers ({}): {}.", judge, certificate_sentence(of)) for judge, of in certificates.items()
+    ]
 
 
 AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")

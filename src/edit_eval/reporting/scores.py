@@ -14,7 +14,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import write_rows
 from edit_eval.records import Judgement, Results, Sample, Status
-from edit_eval.statistics.battles import fought
+from edit_eval.statistics.battles import battle_outcome
 from edit_eval.text import Text
 
 COLUMNS = (
@@ -89,7 +89,7 @@ def write_replies(results: Results, file: TextIO) -> None:
 
     The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
-    for judgement in (*results.once.counted, *results.controls):
+    for judgement in (*results.unique_results.coverage_judgements, *results.controls):
         for number, reading in enumerate(judgement.readings):
             for question, read in reading.items():
                 if not read.applies:
@@ -224,7 +224,7 @@ def _clean(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
-def _of_sample(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
+def _sample_lookup(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
     samples = {sample.id: sample for sample in results.samples}
 
     def parts_of(name: str) -> tuple[str, str, str, str]:
@@ -235,7 +235,7 @@ def _of_sample(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
 
 
 def _scores(results: Results) -> Rows:
-    sample = _of_sample(results)
+    sample = _sample_lookup(results)
     for judgement, seed, name, status, reason in score_rows(results):
         leads = name == results.scoring[judgement.judge].headline
         about = (judgement.edit_model, judgement.judge, judgement.edit_seed, seed, judgement.repeat, name, leads)
@@ -251,7 +251,7 @@ def _scores(results: Results) -> Rows:
 
 
 def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
-    sample = _of_sample(results)
+    sample = _sample_lookup(results)
     for judgement in which:
         yield (
             *sample(judgement.sample_id),
@@ -272,13 +272,13 @@ def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
 
 
 def _battles(results: Results) -> Rows:
-    sample = _of_sample(results)
+    sample = _sample_lookup(results)
     for battle in results.battles:
         whose = battle.edit_model, battle.other, battle.judge, battle.edit_seed, battle.repeat
         for name in results.scoring[battle.judge].scales:
             if (outcome := battle.outcome(name)) is not None:
                 status, reason = outcome
-                came = fought(battle, name).value, battle.scores.get(name), status.value
+                came = battle_outcome(battle, name).value, battle.scores.get(name), status.value
                 yield (
                     *sample(battle.sample_id),
                     *whose,
@@ -291,7 +291,7 @@ def _battles(results: Results) -> Rows:
 
 
 def _edits(results: Results) -> Rows:
-    folder, sample = Path(os.path.abspath(results.directory)), _of_sample(results)
+    folder, sample = Path(os.path.abspath(results.directory)), _sample_lookup(results)
     samples = {sample.id: sample for sample in results.samples}
     for edit in results.edits:
         about = samples[edit.sample_id]

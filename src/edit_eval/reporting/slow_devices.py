@@ -33,7 +33,7 @@ class SlowDevice:
     """Mean time of the others, in seconds."""
 
     @property
-    def slower_by(self) -> float:
+    def slowdown(self) -> float:
         """Difference as a share of the others' time."""
         return self.seconds / self.others - 1
 
@@ -51,7 +51,7 @@ class _Spread:
         self.total += value
         self.squares += value * value
 
-    def without(self, other: _Spread) -> _Spread:
+    def subtract(self, other: _Spread) -> _Spread:
         return _Spread(self.count - other.count, self.total - other.total, self.squares - other.squares)
 
     @property
@@ -85,7 +85,7 @@ class DeviceTimes:
     def slow(self, kind: str, model: str, device: str) -> SlowDevice | None:
         """Returns the device if it is slower by `SLOWER_BY` plus `SURE` standard errors."""
         mine = self._seen[kind, model][device]
-        others = self._all[kind, model].without(mine)
+        others = self._all[kind, model].subtract(mine)
         if min(mine.count, others.count) < SEEN_ENOUGH:
             return None
         bound = 1 + SLOWER_BY

@@ -56,7 +56,7 @@ class Outlet(Descriptor):
         return isinstance(error, BrokenPipeError)
 
 
-def forgiving(stream: Any) -> Any:
+def tolerant_stream(stream: Any) -> Any:
     """Returns the stream made tolerant of a reader that has gone, and of characters the terminal does not support."""
     if stream is None:  # closed before we began (`>&-`)
         return open(os.devnull, "w", encoding="utf-8")
@@ -75,7 +75,7 @@ def forgiving(stream: Any) -> Any:
 
 
 @contextlib.contextmanager
-def set_apart() -> Iterator[IO[str]]:
+def reserve_stdout() -> Iterator[IO[str]]:
     """Yields a stream to stdout; all other output to stdout goes to stderr meanwhile, and from then to the exit.
 
     Used by commands whose stdout is one document while they run code that is not ours, which may call Python's

@@ -39,16 +39,16 @@ from edit_eval.records import (
 )
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
-from edit_eval.reporting.language import worded
+from edit_eval.reporting.language import code_to_text
 from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, means_so_far, more_devices, read_live
 from edit_eval.reporting.names import scale_words
-from edit_eval.reporting.repetition import recorded_command
+from edit_eval.reporting.repetition import last_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
-from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_beside, print_facts, stdout_console
+from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_facts, print_with_head, stdout_console
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 IDS_SHOWN = 8
 """Sample ids printed for each group, and devices; `--json` has them all."""
@@ -119,13 +119,13 @@ def status_document(results: Results) -> RunStatus:
 
 
 def _document(results: Results, live: Live | None) -> RunStatus:
-    command, folder = recorded_command(results)
+    command, folder = last_command(results)
     wall = list(results.wall_seconds)
     if live is not None and wall:  # its events only say when something ended
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
     counted: dict[str, Sequence[Edit | Judgement]] = {
-        "edits": results.once.edits,
+        "edits": results.unique_results.edits,
         "judgements": results.judgements,
         **({"battles": results.battles} if results.battle_judges else {}),
         "controls": results.controls,
@@ -141,7 +141,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         starts_without_time=len(wall) - len(timed),
         command=command,
         folder=folder,
-        **{name: {"total": of.total(), **_by_status(of)} for name, of in statuses.items()},
+        **{name: {"total": of.total(), **_status_counts(of)} for name, of in statuses.items()},
         tokens=tokens(results),
         spent=list(results.spent),
         scores=list(means_so_far(results.judgements, results.scoring)),
@@ -162,7 +162,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
     )
 
 
-def _by_status(counts: Counter[Status]) -> dict[str, int]:
+def _status_counts(counts: Counter[Status]) -> dict[str, int]:
     return {status.value: counts[status] for status in Status if counts[status]}
 
 
@@ -171,7 +171,7 @@ def _categories(judgements: Iterable[Judgement]) -> list[dict[str, str | int]]:
     for judgement in judgements:
         counts.setdefault((judgement.category, judgement.edit_model, judgement.judge), Counter())[judgement.status] += 1
     return [
-        {"category": category, "edit_model": edit_model, "judge": judge, "total": of.total(), **_by_status(of)}
+        {"category": category, "edit_model": edit_model, "judge": judge, "total": of.total(), **_status_counts(of)}
         for (category, edit_model, judge), of in counts.items()
     ]
 
@@ -209,7 +209,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         print_facts(console, means)
     else:  # names of models may be long
         for whose, words in means:
-            print_beside(console, "  ", Styled(whose, style="dim").append("  ").append(words, style="not dim"))
+            print_with_head(console, "  ", Styled(whose, style="dim").append("  ").append(words, style="not dim"))
     console.print()
     console.print(terminal_table(_category_table(document, results)))
     for failure in document.failures:
@@ -217,17 +217,17 @@ def print_status(results: Results, console: Console | None = None) -> None:
     if document.device_failures:
         console.print()
         console.print(Styled(Text("failed attempts, by device"), style="bold yellow"))
-        print_facts(console, map(_failed_there, document.device_failures))
+        print_facts(console, map(_device_failure_fact, document.device_failures))
     if document.skipped:
         console.print()
         console.print(Styled(Text("skipped samples"), style="bold yellow"))
         print_facts(console, ((one_line(skipped.sample, 30), one_line(skipped.reason)) for skipped in document.skipped))
     for note in document.notes:
         console.print()
-        print_beside(console, Styled(Text("note: ")), Styled(one_line(note)))
+        print_with_head(console, Styled(Text("note: ")), Styled(one_line(note)))
     for sentence in document.advice:
         console.print()
-        print_beside(console, Styled(Text("advice: ")), Styled(sentence))
+        print_with_head(console, Styled(Text("advice: ")), Styled(sentence))
     for words, command in _advice(document):
         console.print()
         console.print(Styled(words, style="dim"))
@@ -285,7 +285,7 @@ class _Row(NamedTuple):
 def _counts(document: RunStatus) -> Table[_Row]:
     """Returns a row each for edits, judgements and, if there are any, battles and controls."""
     every: Sequence[Column[_Row]] = (
-        Column("", lambda row: worded(row.of), "name"),
+        Column("", lambda row: code_to_text(row.of), "name"),
         _number(Text("done"), lambda row: _sum(row.counts, (Status.OK,)), ""),
         _number(Text("failed"), lambda row: _sum(row.counts, row.lost) - row.aside, "wrong"),
         _number(Text("given up"), lambda row: row.aside, "wrong"),
@@ -295,16 +295,16 @@ def _counts(document: RunStatus) -> Table[_Row]:
         Column(Text("total"), lambda row: str(row.counts["total"])),
     )
     edits, judgements = document.edits, document.judgements
-    rows = [_Row("edits", edits, EDIT_LOST, _sum(edits, DECLINED), _given_up(document, of_judges=False))]
-    rows += [_Row("judgements", judgements, JUDGE_FAILED, 0, _given_up(document, of_judges=True))]
+    rows = [_Row("edits", edits, EDIT_LOST, _sum(edits, DECLINED), _count_final_failures(document, of_judges=False))]
+    rows += [_Row("judgements", judgements, JUDGE_FAILED, 0, _count_final_failures(document, of_judges=True))]
     if document.battles.get("total"):
-        rows.append(_Row("battles", document.battles, JUDGE_FAILED, 0, _given_up(document, of_judges=True)))
+        rows.append(_Row("battles", document.battles, JUDGE_FAILED, 0, _count_final_failures(document, of_judges=True)))
     if document.controls["total"]:
         rows.append(_Row("controls", document.controls, JUDGE_FAILED, 0, 0))
     return Table(every, rows, gap=3, rule=False)
 
 
-def _given_up(document: RunStatus, *, of_judges: bool) -> int:
+def _count_final_failures(document: RunStatus, *, of_judges: bool) -> int:
     return sum(failure.count for failure in document.failures if failure.set_aside and bool(failure.judge) is of_judges)
 
 
@@ -325,14 +325,14 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Returns edit model and judge, and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
     scale = scale_words(mean.scale, mean=mean.scale.mean_over == "categories")
-    said_of_it = joined((one_line(words), scale, Text("{} scored", mean.scored)), ", ")
+    said_of_it = join_texts((one_line(words), scale, Text("{} scored", mean.scored)), ", ")
     return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
 def _category_table(document: RunStatus, results: Results) -> Table[Mapping[str, Any]]:
     """Returns a row for each category of each edit model by each judge."""
 
-    def of(*statuses: Status) -> Callable[[Mapping[str, Any]], int]:
+    def count_statuses(*statuses: Status) -> Callable[[Mapping[str, Any]], int]:
         return lambda row: _sum(row, statuses)
 
     every: Sequence[Column[Mapping[str, Any]]] = (
@@ -342,10 +342,10 @@ def _category_table(document: RunStatus, results: Results) -> Table[Mapping[str,
         ),
         Column(Text("judge"), lambda row: row["judge"], "name", when=lambda row: len(results.judges) > 1),
         Column(Text("scored"), lambda row: f"{row.get('ok', 0)}/{row['total']}"),
-        _number(Text("no score"), of(*JUDGE_FAILED), "wrong"),
-        _number(Text("failed edits"), of(*NO_EDIT), "wrong", seldom=True),
-        _number(Text("skipped"), of(Status.SKIPPED), "problem", seldom=True),
-        _number(Text("pending"), of(Status.PENDING), "problem"),
+        _number(Text("no score"), count_statuses(*JUDGE_FAILED), "wrong"),
+        _number(Text("failed edits"), count_statuses(*NO_EDIT), "wrong", seldom=True),
+        _number(Text("skipped"), count_statuses(Status.SKIPPED), "problem", seldom=True),
+        _number(Text("pending"), count_statuses(Status.PENDING), "problem"),
     )
     return Table(every, document.categories, gap=3, rule=False)
 
@@ -354,10 +354,10 @@ def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
     return sum(counts.get(status.value, 0) for status in statuses)
 
 
-def _failed_there(failures: DeviceFailures) -> tuple[str, str]:
+def _device_failure_fact(failures: DeviceFailures) -> tuple[str, str]:
     """Returns the device, and the failures of a model there."""
     model = model_title(failures.model)
-    words = [Text("{}, of which {} ran out of memory", counted(failures.attempts, "attempt"), failures.out_of_memory)]
+    words = [Text("{}, of which {} ran out of memory", pluralize(failures.attempts, "attempt"), failures.out_of_memory)]
     if failures.retired:
         words.append(Text("not used any more: {}", one_line(failures.retired)))
     return one_line(failures.device), Text("{}: {:; }", one_line(model), words)
@@ -367,13 +367,13 @@ def _print_failure(console: Console, failure: FailureGroup) -> None:
     who = " · ".join(one_line(name) for name in (failure.edit_model, failure.judge) if name)
     aside = Text(", given up") if failure.set_aside else ""
     console.print()
-    count = counted(failure.count, "score") if failure.judge else counted(failure.count, "edit")
+    count = pluralize(failure.count, "score") if failure.judge else pluralize(failure.count, "edit")
     head = Styled(Text("{}  {}{}  ", failure.status.words, count, aside), style="bold red")
-    print_beside(console, head, Styled(who, style="dim"))
+    print_with_head(console, head, Styled(who, style="dim"))
     ids = [one_line(sample) for sample in failure.samples]
     more = Text(" and {} more", len(ids) - IDS_SHOWN) if len(ids) > IDS_SHOWN else ""
-    print_beside(console, "  ", Styled(one_line(failure.reason) or Text("no reason recorded")))
-    print_beside(console, "  ", Styled(Text("{}{}", ids[:IDS_SHOWN], more), style="dim"))
+    print_with_head(console, "  ", Styled(one_line(failure.reason) or Text("no reason recorded")))
+    print_with_head(console, "  ", Styled(Text("{}{}", ids[:IDS_SHOWN], more), style="dim"))
 
 
 def _advice(document: RunStatus) -> list[tuple[str, str]]:
@@ -381,7 +381,7 @@ def _advice(document: RunStatus) -> list[tuple[str, str]]:
     steps: list[tuple[str, str]] = []
     if RunDirectory(Path(document.directory)).is_held() or document.command.startswith("edit-eval serve"):
         return steps  # clients do not send their edits again
-    again = one_line(going_on(Path(document.directory)))
+    again = one_line(resume_command(Path(document.directory)))
     if document.status == "incomplete":
         steps.append((Text("to resume:"), again))
     failed = dict.fromkeys(failure.status.value for failure in document.failures)
@@ -394,7 +394,7 @@ def _advice(document: RunStatus) -> list[tuple[str, str]]:
 def _ways_out(results: Results) -> list[str]:
     """Returns advice on the configuration if answers held no scores; at most a sentence for each judge."""
     try:
-        judges = Experiment.recorded(results.resolved, results.samples).judges
+        judges = Experiment.from_record(results.resolved, results.samples).judges
     except (LookupError, TypeError, ValueError, ConfigurationError):  # recorded by a version with another format
         return []
     sentences = []
@@ -408,7 +408,7 @@ def _ways_out(results: Results) -> list[str]:
     return [one_line(sentence) for sentence in sentences if sentence]
 
 
-def going_on(run: Path) -> str:
+def resume_command(run: Path) -> str:
     """Returns the command that resumes a run, from any working directory.
 
     It uses the configuration recorded by the last start, in the folder of that start, from which relative paths among
@@ -417,10 +417,12 @@ def going_on(run: Path) -> str:
     run = run.absolute()
     directory = RunDirectory(run)
     recorded = directory.last_configuration() or Path("CONFIG")
-    return in_folder(directory.environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)])
+    return shell_command(
+        directory.environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)]
+    )
 
 
-def in_folder(folder: object, words: Sequence[str]) -> str:
+def shell_command(folder: object, words: Sequence[str]) -> str:
     """Returns a shell command that first changes to `folder`, if it exists."""
     there = isinstance(folder, str) and Path(folder).is_dir()
     return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}" if there else shlex.join(words)
@@ -499,7 +501,7 @@ def _sample(results: Results, sample_id: str) -> Sample:
             return sample
     hint = did_you_mean(sample_id, [sample.id for sample in results.samples])
     if not hint and results.samples:
-        hint = Text("; it has {}, the first is `{}`", counted(len(results.samples), "sample"), results.samples[0].id)
+        hint = Text("; it has {}, the first is `{}`", pluralize(len(results.samples), "sample"), results.samples[0].id)
     raise ConfigurationError(
         one_line(Text("`{}` is not a sample of {}{}", one_line(sample_id, 80), results.directory, hint))
     )
@@ -525,7 +527,7 @@ def _print_part(
     head = Styled(title, style="bold").append("  ")
     head.append(Text("done") if status is Status.OK else status.words, style=colour)
     console.print()
-    print_beside(console, " " * indent, head)
+    print_with_head(console, " " * indent, head)
     print_facts(console, facts, indent)
 
 
@@ -539,7 +541,7 @@ def _sample_facts(sample: Sample) -> Facts:
         yield Text("instruction ({}{})", one_line(language), used), one_line(instruction)
     for name in ("description", "rationale", "follows"):
         if value := getattr(sample, name):
-            yield worded(name), one_line(value)
+            yield code_to_text(name), one_line(value)
     for name, picture in sample.pictures.items():
         yield one_line(name), one_line(picture.path)
         if picture.digest:

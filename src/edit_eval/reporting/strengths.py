@@ -7,15 +7,15 @@ from functools import partial
 from typing import Any
 
 from edit_eval.protocols.certificates import certificate_of_points, is_certified
-from edit_eval.protocols.certificates import said as certified_words
+from edit_eval.protocols.certificates import certificate_sentence as certified_words
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed
+from edit_eval.reporting.formats import format_signed
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
+from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattles
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.strengths import RankedStrength, Strength, StrengthDifference
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 DOUBTS = {
     "no_votes": Text("No strengths: no edit was preferred to another."),
@@ -60,17 +60,17 @@ def strengths_table(
             kind="name",
             mark=(lambda row: places[row.edit_model]) if places else None,
         ),
-        Column(Text("Strength"), lambda row: signed(row.strength), look="strong"),
+        Column(Text("Strength"), lambda row: format_signed(row.strength), look="strong"),
         Column(Text("95% interval"), lambda row: ends(row.ci95)),
-        Column(Text("With failures"), lambda row: signed(lost.get(row.edit_model)), when=lambda row: bool(lost)),
+        Column(Text("With failures"), lambda row: format_signed(lost.get(row.edit_model)), when=lambda row: bool(lost)),
         Column(Text("Share of votes"), lambda row: None if row.share is None else formats.share(row.share, 1)),
         Column(Text("Elo"), lambda row: None if row.elo is None else f"{row.elo:.0f}", roomy=True),
         *(Column(title, points(arena), look="quiet", roomy=True) for title, arena in (rated or {}).items()),
     ]
-    return Table(columns, by_strength(strengths), label=Text("Strengths"), style="ranks")
+    return Table(columns, sort_by_strength(strengths), label=Text("Strengths"), style="ranks")
 
 
-def by_strength(strengths: Sequence[RankedStrength]) -> list[RankedStrength]:
+def sort_by_strength(strengths: Sequence[RankedStrength]) -> list[RankedStrength]:
     """Sorts edit models, the strongest first, those without a strength last."""
     return sorted(strengths, key=lambda strength: (strength.strength is None, -(strength.strength or 0)))
 
@@ -80,16 +80,17 @@ def ends(interval: Sequence[float | None] | None) -> str:
     if interval is None:
         return formats.NOTHING
     low, high = interval
-    return f"[{f'-{_INFINITE}' if low is None else signed(low)}, {_INFINITE if high is None else signed(high)}]"
+    ends = f"-{_INFINITE}" if low is None else format_signed(low), _INFINITE if high is None else format_signed(high)
+    return f"[{', '.join(ends)}]"
 
 
 def wins_table(battles: ScoreBattles, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:
     """Returns a row for each edit model: the battles it won and lost against each other one."""
     won = {(pair.a, pair.b): (pair.first, pair.second) for pair in battles.pairs}
     won |= {(b, a): (lost, its) for (a, b), (its, lost) in won.items()}
-    surely = {(better, other) for difference in battles.differences for better, other in _shown(difference)}
+    surely = {(better, other) for difference in battles.differences for better, other in _better_pair(difference)}
 
-    def against(other: str, model: str) -> str | None:
+    def battle_score(other: str, model: str) -> str | None:
         return "{} : {}".format(*won[model, other]) if (model, other) in won else None
 
     def look(other: str, model: str) -> Look:
@@ -99,7 +100,8 @@ def wins_table(battles: ScoreBattles, order: Sequence[str], places: Mapping[str,
         Column(Text("Won : lost"), lambda model: model, kind="name", mark=lambda model: places[model])
     ]
     columns += [
-        Column(other, partial(against, other), look=partial(look, other), head_mark=places[other]) for other in order
+        Column(other, partial(battle_score, other), look=partial(look, other), head_mark=places[other])
+        for other in order
     ]
     return Table(columns, order, label=Text("Won and lost"), style="matrix-of-pairs")
 
@@ -107,13 +109,13 @@ def wins_table(battles: ScoreBattles, order: Sequence[str], places: Mapping[str,
 OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
 
 
-def _called(arena: str, certificate: Mapping[str, object]) -> Text:
+def _points_name(arena: str, certificate: Mapping[str, object]) -> Text:
     """Returns what an arena's points are called: as there only if they are certified."""
     words = Text("Elo as in {}", OTHERS[arena])
     return words if is_certified(certificate, arena) else Text("Elo by the formula of {}", OTHERS[arena])
 
 
-def _shown(difference: StrengthDifference) -> list[tuple[str, str]]:
+def _better_pair(difference: StrengthDifference) -> list[tuple[str, str]]:
     """Returns who of two is shown to be better, and the other; nothing if neither is."""
     both = difference.a, difference.b
     return [both if difference.better == both[0] else both[::-1]] if difference.better else []
@@ -122,7 +124,9 @@ def _shown(difference: StrengthDifference) -> list[tuple[str, str]]:
 def nothing_known(battles: ScoreBattles) -> Text | None:
     """Says what a judge does that prefers nobody, or too seldom; None if something is known of its preferences."""
     doubt, contradictions = battles.strengths[0].no_ci95, battles.contradictions
-    return doubt_words(doubt, battles.decided, battles.outcomes[Fought.TIE], contradictions.count, contradictions.first)
+    return doubt_words(
+        doubt, battles.n_decided, battles.outcomes[BattleOutcome.TIE], contradictions.count, contradictions.first
+    )
 
 
 def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: int) -> Text | None:
@@ -143,7 +147,10 @@ def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: i
     if ties == decided:
         return Text("It finds every two edits equally good: {} of {} battles are ties", ties, decided)
     return Text(
-        "It prefers no edit in {} battles: {} and {}", decided, counted(count, "contradiction"), counted(ties, "tie")
+        "It prefers no edit in {} battles: {} and {}",
+        decided,
+        pluralize(count, "contradiction"),
+        pluralize(ties, "tie"),
     )
 
 
@@ -165,13 +172,15 @@ def battle_sheet(battles: Mapping[str, JudgeBattles], edit_models: Sequence[str]
         certificates = {
             arena: certificate_of_points(arena, of.protocol, of.certificate) for arena in OTHERS if arena in found_there
         }
-        rated = {_called(arena, certificate): found_there[arena] for arena, certificate in certificates.items()} or None
+        rated = {
+            _points_name(arena, certificate): found_there[arena] for arena, certificate in certificates.items()
+        } or None
         for score, of_score in of.scores.items():
             title = title_of(judge, score if len(of.scores) > 1 else "")
-            parts += [Line(), Line(title, "strong"), *_of_score(of_score, rated, places)]
+            parts += [Line(), Line(title, "strong"), *_score_parts(of_score, rated, places)]
             rated = None  # Elo points are of the headline alone
         parts += [
-            Line(Text("{}: {}.", _called(arena, certificate), certified_words(certificate)), "quiet")
+            Line(Text("{}: {}.", _points_name(arena, certificate), certified_words(certificate)), "quiet")
             for arena, certificate in certificates.items()
         ]
         if unread := of.others_may_read:
@@ -180,7 +189,7 @@ def battle_sheet(battles: Mapping[str, JudgeBattles], edit_models: Sequence[str]
                     Text(
                         "No Elo as in {: or }: {} cannot be read here, and theirs may read such answers.",
                         list(OTHERS.values()),
-                        counted(unread, "answer"),
+                        pluralize(unread, "answer"),
                     ),
                     "quiet",
                 )
@@ -198,7 +207,7 @@ def ranks_lines(correction: Correction) -> Iterator[Line]:
         yield Line(correction.words(), "quiet")
 
 
-def _of_score(battles: ScoreBattles, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
+def _score_parts(battles: ScoreBattles, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
     table = strengths_table(battles.strengths, battles.with_failures, rated, places)
     yield table
     if says := nothing_known(battles):
@@ -219,13 +228,13 @@ def doubt_lines(strengths: Sequence[Strength], look: Look) -> Iterator[Line]:
 
 def _lines(battles: ScoreBattles) -> Iterator[Text]:
     outcomes, contradictions = battles.outcomes, battles.contradictions
-    decided = battles.decided
+    decided = battles.n_decided
     yield Text(
         "{} of {} battles have an answer in both orders: {}, {} ({} of them).",
         decided,
         battles.battles,
-        counted(outcomes[Fought.TIE], "tie"),
-        counted(contradictions.count, "contradiction"),
+        pluralize(outcomes[BattleOutcome.TIE], "tie"),
+        pluralize(contradictions.count, "contradiction"),
         formats.rate(contradictions.count, decided, contradictions.ci95),
     )
     if looks := battles.looks:
@@ -244,6 +253,6 @@ def _lines(battles: ScoreBattles) -> Iterator[Text]:
     if (fit := battles.davidson) is not None and fit.side_ci95:
         yield Text(
             "To be shown first is worth {} {} in logits; both orders are asked, so no edit model gains by it.",
-            signed(fit.side),
+            format_signed(fit.side),
             ends(fit.side_ci95),
         )

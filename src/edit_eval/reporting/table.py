@@ -19,9 +19,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.reporting.formats import NOTHING
-from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.languages import ENGLISH, SPOKEN
-from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_beside, stdout_console
+from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_with_head, stdout_console
 
 Row = TypeVar("Row")
 Said = TypeVar("Said")
@@ -81,19 +81,19 @@ class Column(Generic[Row]):
         words = (self.brief or self.shows if brief else self.shows)(row)
         return NOTHING if words is None else words
 
-    def of(self, find: Callable[[Any], Row | None], **changed: Any) -> Column[Any]:
+    def map_rows(self, find: Callable[[Any], Row | None], **changed: Any) -> Column[Any]:
         """Returns the same column over other rows: `find` gives the row to show for each, None if there is none."""
 
         def shows(row: Any) -> Words | None:
             return None if (own_row := find(row)) is None else self.shows(own_row)
 
-        def to(row: Any) -> str:
+        def link_of(row: Any) -> str:
             return "" if (own_row := find(row)) is None else self.to(own_row)
 
         def look(row: Any) -> Look:
             return "" if (own_row := find(row)) is None else self.look_of(own_row)
 
-        return replace(self, **{"shows": shows, "to": to, "look": look, "aside": lambda _: "", **changed})
+        return replace(self, **{"shows": shows, "to": link_of, "look": look, "aside": lambda _: "", **changed})
 
     def look_of(self, row: Row) -> Look:
         """Returns the look of a row's words."""
@@ -149,12 +149,14 @@ class Line:
 Sheet = Sequence[Line | Table[Any]]
 
 
-def in_language(words: Words, language: str = "") -> str:
+def translate_words(words: Words, language: str = "") -> str:
     """Returns words in `language`, by default the spoken one; data stays as it is."""
-    return words[language or spoken()] if isinstance(words, Mapping) else str.__str__(said(words, language))
+    return (
+        words[language or current_language()] if isinstance(words, Mapping) else str.__str__(translate(words, language))
+    )
 
 
-def in_each(words_in: Callable[[str], Said]) -> dict[str, Said]:
+def map_languages(words_in: Callable[[str], Said]) -> dict[str, Said]:
     """Returns the result of `words_in` for each language."""
     return {language: words_in(language) for language in SPOKEN}
 
@@ -167,7 +169,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore
 def markdown_table(table: Table[Any], language: str) -> str:
     """Returns the table without a final line end; every row names its group."""
     columns = table.flat
-    heads = [in_language(column.title, language) for column in columns]
+    heads = [translate_words(column.title, language) for column in columns]
     rules = ["---:" if column.kind == "number" else "---" for column in columns]
     rows = [[_markdown_cell(column, row, language) for column in columns] for row in table.rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows))
@@ -178,7 +180,7 @@ def markdown_sheet(sheet: Sheet, language: str) -> str:
     drawn = (
         markdown_table(part, language)
         if isinstance(part, Table)
-        else inline(in_language(part.head, language) + in_language(part.words, language))
+        else inline(translate_words(part.head, language) + translate_words(part.words, language))
         for part in sheet
         if part != Line()
     )
@@ -196,9 +198,9 @@ def inline(words: object) -> str:
 
 
 def _markdown_cell(column: Column[Row], row: Row, language: str) -> str:
-    words, aside = (in_language(text, language) for text in (column.cell(row), column.aside(row)))
+    words, aside = (translate_words(text, language) for text in (column.cell(row), column.aside(row)))
     words = words if column.kind == "number" else inline(words)
-    return words + SPOKEN[language or spoken()].brackets.format(inline(aside)) if aside else words
+    return words + SPOKEN[language or current_language()].brackets.format(inline(aside)) if aside else words
 
 
 # -- sheets and tables on a terminal --
@@ -223,8 +225,10 @@ def print_sheet(sheet: Iterable[Line | Table[Any]], console: Console | None = No
         elif part == Line():
             console.print()
         else:
-            head = Styled(in_language(part.head, language), style=_STYLES[part.head_look])
-            print_beside(console, head, Styled(one_line(in_language(part.words, language)), style=_STYLES[part.look]))
+            head = Styled(translate_words(part.head, language), style=_STYLES[part.head_look])
+            print_with_head(
+                console, head, Styled(one_line(translate_words(part.words, language)), style=_STYLES[part.look])
+            )
 
 
 ROWS = 10
@@ -266,7 +270,7 @@ def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> ri
     columns = [column for column in table.columns if not column.roomy]
     if group and all(len(rows) == 1 for rows in groups):
         columns, group = [group, *columns], None
-    columns = _fitting(columns, table, language, width - 2 * bool(group))
+    columns = _drop_spare_columns(columns, table, language, width - 2 * bool(group))
     least = {id(column): _cells(column, table, language) for column in columns if column.kind != "name"}
     heads = [replace(columns[0], title=group.title, short=""), *columns[1:]] if group else columns
     drawn = rich_table.Table(
@@ -279,7 +283,7 @@ def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> ri
     )
     for rows in groups:
         if group:
-            drawn.add_row(Name(in_language(group.cell(rows[0], brief=True), language), "bold"))
+            drawn.add_row(Name(translate_words(group.cell(rows[0], brief=True), language), "bold"))
         for row, after in zip_longest(rows, rows[1:]):
             look = table.look(row)
             ends = look == "quiet" and (after is None or table.look(after) != "quiet")
@@ -290,7 +294,7 @@ def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> ri
     return drawn
 
 
-def _fitting(columns: list[Column[Row]], table: Table[Row], language: str, width: int) -> list[Column[Row]]:
+def _drop_spare_columns(columns: list[Column[Row]], table: Table[Row], language: str, width: int) -> list[Column[Row]]:
     """Drops columns that can be spared, the last one first, until the table fits the terminal."""
 
     def cells(column: Column[Row]) -> int:
@@ -306,13 +310,13 @@ def _fitting(columns: list[Column[Row]], table: Table[Row], language: str, width
 def _cells(column: Column[Row], table: Table[Row], language: str) -> int:
     """Returns the width of a column's widest cell or title."""
     words = (column.short or column.title, *(column.cell(row, brief=True) for row in table.rows))
-    return max(cell_len(one_line(in_language(word, language))) for word in words)
+    return max(cell_len(one_line(translate_words(word, language))) for word in words)
 
 
 def _terminal_head(column: Column[Any], language: str, least: int | None) -> rich_table.Column:
     """Returns a column's head; with the `least` width that shows all of it, names make room and it is never cut."""
     right, name = column.kind == "number", column.kind == "name"
-    title = in_language(column.short or column.title, language)
+    title = translate_words(column.short or column.title, language)
     return rich_table.Column(
         title,
         justify="right" if right else "left",
@@ -323,5 +327,5 @@ def _terminal_head(column: Column[Any], language: str, least: int | None) -> ric
 
 
 def _terminal_cell(column: Column[Row], row: Row, language: str) -> Name | Styled:
-    words, style = in_language(column.cell(row, brief=True), language), _STYLES[column.look_of(row)]
+    words, style = translate_words(column.cell(row, brief=True), language), _STYLES[column.look_of(row)]
     return Name(words, style) if column.kind == "name" else Styled(one_line(words), style=style)

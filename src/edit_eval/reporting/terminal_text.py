@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.rule import Rule
 from rich.table import Column, Table
 
-from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.languages import SPOKEN
 
 _LONGEST = 10_000
@@ -38,7 +38,7 @@ def one_line(text: object, cells: int | None = None) -> str:
     surrogates and unassigned characters become U+FFFD. A CJK character takes two columns.
     """
     longest = _LONGEST if cells is None else _LONGEST_SHORTENED
-    line = " ".join(_without_controls(str(said(text))[:longest]).split())
+    line = " ".join(_strip_control_characters(str(translate(text))[:longest]).split())
     if cells is None or cell_len(line) <= cells:
         return line
     return set_cell_size(line, max(0, cells - 1)).rstrip() + "…"
@@ -56,11 +56,11 @@ class Name:
         return Measurement(min(widest, options.max_width), min(whole, options.max_width))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in broken(self._name, max(1, options.max_width - self.indent)):
+        for line in break_name(self._name, max(1, options.max_width - self.indent)):
             yield Styled(" " * self.indent + line, self._style, no_wrap=True, overflow="crop")
 
 
-def broken(name: str, cells: int) -> list[str]:
+def break_name(name: str, cells: int) -> list[str]:
     """Breaks `name` into lines of at most `cells` columns; only a part without a break is cut in the middle."""
     lines = [""]
     for part in _parts(name):
@@ -79,10 +79,10 @@ def _parts(name: str) -> list[str]:
 
 def lines_of(text: object) -> list[str]:
     """Returns each line of `text` as by `one_line`; empty lines at the ends are left out."""
-    return [one_line(line) for line in str(said(text)).strip().splitlines()]
+    return [one_line(line) for line in str(translate(text)).strip().splitlines()]
 
 
-def padded(text: str, cells: int) -> str:
+def pad_text(text: str, cells: int) -> str:
     """Returns `text` in exactly `cells` columns, shortened or padded with spaces."""
     return set_cell_size(one_line(text, cells), cells)
 
@@ -104,10 +104,10 @@ def readable(document: Any) -> Any:
 
 def stdout_console() -> Console:
     """Returns the console of reading verbs: the terminal's width (80 without one), colours only on a terminal."""
-    return Spoken(markup=False, emoji=False, highlight=False)
+    return LocalizedConsole(markup=False, emoji=False, highlight=False)
 
 
-def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
+def print_with_head(console: Console, head: Styled | str, body: Styled) -> None:
     """Prints `body` beside `head`, wrapped within the columns that are left, without trailing spaces.
 
     A word that does not fit, such as a path, is left for the terminal to wrap, so that it can be copied whole.
@@ -115,7 +115,7 @@ def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
     start = Styled(head) if isinstance(head, str) else head
     room = max(1, console.width - start.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in _WORDS.split(body.plain))
-    wrap = body.in_lines if _breaks_between_characters() else partial(body.wrap, console)
+    wrap = body.fold_lines if _breaks_between_characters() else partial(body.wrap, console)
     for line in [body] if too_long else wrap(room):
         line = start + line
         line.rstrip()
@@ -128,20 +128,20 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]
 
     Text is wrapped in its column; a path, which cannot be, stays whole so that it can be copied.
     """
-    rows = [(said(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
+    rows = [(translate(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
     column = max((cell_len(name) for name, _ in rows), default=0)
     for name, lines in rows:
-        head = Styled(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
+        head = Styled(" " * (indent + 2)).append(pad_text(name, column), style="dim").append("  ")
         for line in lines or [""]:
-            print_beside(console, head, Styled(line))
+            print_with_head(console, head, Styled(line))
             head = Styled(" " * head.cell_len)
 
 
 def _breaks_between_characters() -> bool:
-    return bool(SPOKEN[spoken()].unspaced)
+    return bool(SPOKEN[current_language()].unspaced)
 
 
-def _without_controls(text: str) -> str:
+def _strip_control_characters(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(map(_character, _ESCAPE_SEQUENCE.sub("", text)))
@@ -162,11 +162,11 @@ class Styled(rich_text.Text):
     """Rich's styled text, whose pieces may be `Text`s."""
 
     def __init__(self, text: str = "", *given: Any, **named: Any) -> None:
-        super().__init__(said(text), *given, **named)
+        super().__init__(translate(text), *given, **named)
 
     def append(self, text: Any, style: Any = None) -> Styled:
         """Adds a piece."""
-        super().append(said(text), style)
+        super().append(translate(text), style)
         return self
 
     @classmethod
@@ -177,7 +177,7 @@ class Styled(rich_text.Text):
             made.append(*part) if isinstance(part, tuple) else made.append(part)
         return made
 
-    def in_lines(self, cells: int) -> list[rich_text.Text]:
+    def fold_lines(self, cells: int) -> list[rich_text.Text]:
         """Returns lines of at most `cells` columns; Chinese is broken between characters, not before `，`."""
         ends, width = [], 0
         for piece in _PIECE.finditer(self.plain):
@@ -191,34 +191,38 @@ class Styled(rich_text.Text):
         return lines
 
 
-class Spoken(Console):
+class LocalizedConsole(Console):
     """A console that prints Texts in the spoken language."""
 
     def print(self, *objects: Any, **named: Any) -> None:
         """Prints like rich's method."""
         wrap = _breaks_between_characters() and not named.get("soft_wrap")
         super().print(
-            *(self._in_lines(drawn(renderable)) if wrap else drawn(renderable) for renderable in objects), **named
+            *(
+                self._break_lines(translate_renderable(renderable)) if wrap else translate_renderable(renderable)
+                for renderable in objects
+            ),
+            **named,
         )
 
-    def _in_lines(self, thing: Any) -> Any:
+    def _break_lines(self, thing: Any) -> Any:
         """Breaks Chinese lines between characters; rich breaks at spaces only."""
         if not isinstance(thing, Styled) or thing.no_wrap or "\n" in thing.plain or thing.cell_len <= self.width:
             return thing
-        return rich_text.Text("\n").join(thing.in_lines(self.width))
+        return rich_text.Text("\n").join(thing.fold_lines(self.width))
 
 
-def drawn(thing: Any) -> Any:
+def translate_renderable(thing: Any) -> Any:
     """Returns `thing` for rich to draw. Texts inside a table or a rule are replaced in place."""
     if isinstance(thing, Table):
-        thing.title = said(thing.title)
+        thing.title = translate(thing.title)
         for column in thing.columns:
             _say_cells(column)
     elif isinstance(thing, Rule):
-        thing.title = said(thing.title)
-    return said(thing)
+        thing.title = translate(thing.title)
+    return translate(thing)
 
 
 def _say_cells(column: Column) -> None:
-    column.header = said(column.header)
-    column._cells[:] = map(said, column._cells)
+    column.header = translate(column.header)
+    column._cells[:] = map(translate, column._cells)

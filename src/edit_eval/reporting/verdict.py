@@ -16,7 +16,7 @@ from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 _MOST_NAMES = 3
 """Names that a sentence has room for; more are counted."""
@@ -47,15 +47,15 @@ def answer_lines(verdict: Verdict) -> list[Text]:
     lines = [Text("{:. }.", [answer(verdict)])]
     if verdict.gate is None or verdict.gate.margin is None:
         return lines
-    return [_gated(verdict.gate, verdict.gate.margin), *lines]
+    return [_gate_sentence(verdict.gate, verdict.gate.margin), *lines]
 
 
-def _gated(gate: Replacement, margin: float) -> Text:
+def _gate_sentence(gate: Replacement, margin: float) -> Text:
     about = gate.others if gate.passed else gate.failing
     if not about:  # its scores would do
-        others = _listed(gate.others)
+        others = _name_list(gate.others)
         return Text("Not passed: {} cannot take the place of {}, for the reasons below.", others, gate.first)
-    fields = Text("{:g} point", margin, plural="{:g} points"), gate.first, _listed(about)
+    fields = Text("{:g} point", margin, plural="{:g} points"), gate.first, _name_list(about)
     if len(about) > 1:
         if gate.passed:
             return Text("Passed: {2} are shown to be less than {0} worse than {1}.", *fields)
@@ -67,7 +67,7 @@ def _gated(gate: Replacement, margin: float) -> Text:
 
 def answer(verdict: Verdict) -> Text:
     """Says who is better and by how much, in the fixed words of docs/glossary.md; without a full stop."""
-    return _JOINT.get(verdict.kind, _agreeing)(verdict)
+    return _JOINT.get(verdict.kind, _agreement_sentence)(verdict)
 
 
 def doubt_lines(verdict: Verdict) -> list[Text]:
@@ -86,7 +86,7 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
             "{} is left out: its score of every edit is that of {}, {}. That is one judge, not two.",
             opinion.judge,
             opinion.repeats,
-            formats.signed(opinion.shift, digits(opinion)),
+            formats.format_signed(opinion.shift, digits(opinion)),
         )
         if opinion.shift
         else Text(
@@ -97,7 +97,7 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
         for opinion in verdict.opinions
         if opinion.repeats
     ]
-    if any(opinion.counts for opinion in verdict.opinions):
+    if any(opinion.is_eligible for opinion in verdict.opinions):
         lines += [
             Text("{} is left out: it has given no score.", opinion.judge)
             for opinion in verdict.opinions
@@ -118,11 +118,11 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
 def _out_of_order(verdict: Verdict) -> Iterator[Text]:
     """Says which models are in no order: a sentence for all judges that leave out the same ones."""
     alike: dict[tuple[str, ...], list[Opinion]] = {}
-    for opinion in verdict.counted:
+    for opinion in verdict.eligible_opinions:
         if opinion.unplaced:
             alike.setdefault(tuple(unplaced.name for unplaced in opinion.unplaced), []).append(opinion)
     for names, opinions in alike.items():
-        first, several = opinions[0], len(verdict.counted) > 1
+        first, several = opinions[0], len(verdict.eligible_opinions) > 1
         if len(names) == len(opinions) == 1:
             yield _not_in_order(first, first.unplaced[0], several=several)
             continue
@@ -159,7 +159,7 @@ def next_lines(verdict: Verdict, *, typed: bool | None = None) -> list[Text]:
     return [_ADVICE[advice.kind](advice) for advice in some]
 
 
-def advised(verdict: Verdict) -> Iterator[Part]:
+def advice_parts(verdict: Verdict) -> Iterator[Part]:
     """Yields what to do next, as it stands at the end of an answer on a terminal."""
     for number, line in zip((2, 6), next_lines(verdict), strict=False):
         yield number, [Line(line, head=Text("Next: "), head_look="strong")]
@@ -168,9 +168,9 @@ def advised(verdict: Verdict) -> Iterator[Part]:
 # -- the answer --
 
 
-def _agreeing(verdict: Verdict) -> Text:
+def _agreement_sentence(verdict: Verdict) -> Text:
     """Words what one judge says, or several that say the same."""
-    counted = verdict.counted
+    counted = verdict.eligible_opinions
     if not counted:
         return Text("No answer: nothing has been judged")
     leading = next((opinion for opinion in counted if opinion.kind == verdict.kind), counted[0])
@@ -182,7 +182,7 @@ def _agreeing(verdict: Verdict) -> Text:
     every = Text("both judges") if len(counted) == 2 else Text("all {} judges", len(counted))
     others = [_short(opinion) for opinion in counted[1:]]
     if verdict.kind == "alone" or not all(others):
-        return joined(_OF_JUDGE[opinion.kind](opinion, verdict) for opinion in counted)
+        return join_texts(_OF_JUDGE[opinion.kind](opinion, verdict) for opinion in counted)
     return Text("{}; {} agree", words, every)
 
 
@@ -192,7 +192,7 @@ def _short(opinion: Opinion) -> str:
 
 def _better(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.fights:
-        return _preferred(opinion)
+        return _preference_sentence(opinion)
     beaten, first = opinion.contests, opinion.first
     nearest = beaten[0]
     if len(beaten) > 1:
@@ -201,21 +201,21 @@ def _better(opinion: Opinion, verdict: Verdict) -> Text:
             own, other, total = nearest.failed
             words = Text("{} is better than {}; next is {}", first, others, nearest.other)
             return Text("{}, which fails more: {} of {} edits against {}", words, other, total, own)
-        by = _by(opinion, nearest, reversible=False)
+        by = _lead_words(opinion, nearest, reversible=False)
         words = _reversible(
             Text("{} is better than {}; next is {}, {} behind", first, others, nearest.other, by), nearest
         )
-        return _by_signs(words, nearest) if nearest.exact else words
-    words = Text("{} is better than {}, by {}", first, nearest.other, _by(opinion, nearest))
+        return _add_sign_test(words, nearest) if nearest.exact else words
+    words = Text("{} is better than {}, by {}", first, nearest.other, _lead_words(opinion, nearest))
     if nearest.exact:
-        words = _by_signs(words, nearest)
+        words = _add_sign_test(words, nearest)
     if nearest.fails_more == nearest.other:
         own, other, total = nearest.failed
         return Text("{}; {} also fails more: {} of {} edits against {}", words, nearest.other, other, total, own)
     return words
 
 
-def _by_signs(words: Text, contest: Contest) -> Text:
+def _add_sign_test(words: Text, contest: Contest) -> Text:
     """Adds on what an exact test of signs rests."""
     counts = contest.wins, contest.images, contest.losses
     if not contest.losses:
@@ -223,7 +223,7 @@ def _by_signs(words: Text, contest: Contest) -> Text:
     return Text("{}: better on {} of {} pictures and worse on {} (exact test)", words, *counts)
 
 
-def _preferred(opinion: Opinion) -> Text:
+def _preference_sentence(opinion: Opinion) -> Text:
     fights, contests = opinion.fights, opinion.contests
     assert fights is not None
     counts = fights.won, fights.of, fights.lost
@@ -232,7 +232,7 @@ def _preferred(opinion: Opinion) -> Text:
         return Text(
             "No winner: {} is ahead, but may be no better than {}: it won {} of its {} battles and lost {}",
             opinion.first,
-            _listed(unsure),
+            _name_list(unsure),
             *counts,
         )
     others = contests[0].other if len(contests) == 1 else Text("all {} others", len(contests))
@@ -241,13 +241,13 @@ def _preferred(opinion: Opinion) -> Text:
 
 def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.fights:
-        return _preferred(opinion)
+        return _preference_sentence(opinion)
     first, nearest = opinion.first, opinion.contests[0]
     unsure = [contest for contest in opinion.contests if contest.kind not in WON]
     beaten = [contest.other for contest in opinion.contests if contest.kind in WON]
     few = all(contest.no_ci95 in ("few_images", "too_uneven", "one_image") for contest in unsure)
     if len(opinion.contests) == 1:
-        lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _by(opinion, nearest))
+        lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _lead_words(opinion, nearest))
         if few:
             return Text(
                 "{1}, but {0} picture is too few to tell",
@@ -256,14 +256,14 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
                 plural="{1}, but {0} pictures are too few to tell",
             )
         words = Text("{}, which may be chance", lead)
-        if nearest.shown_alone:
+        if nearest.is_significant_uncorrected:
             words = Text("{}, which may be chance, with {} comparisons made at once", lead, verdict.tests)
-        return _by_signs(words, nearest) if nearest.exact else words
+        return _add_sign_test(words, nearest) if nearest.exact else words
     level = [contest.other for contest in unsure if contest.kind == "level"]
     if level and len(level) == len(unsure):
-        lead = Text("No winner: {} score the same on average", _listed(level, first))
-        return Text("{}; {} is better than {}", lead, first, _listed(beaten)) if beaten else lead
-    names = _listed([contest.other for contest in unsure])
+        lead = Text("No winner: {} score the same on average", _name_list(level, first))
+        return Text("{}; {} is better than {}", lead, first, _name_list(beaten)) if beaten else lead
+    names = _name_list([contest.other for contest in unsure])
     if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few and not level:
         return Text(
             "No winner: {} is ahead, by {} over {}, but is not shown to be better than any of the {} others",
@@ -273,7 +273,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
         ahead = [contest.other for contest in unsure if contest.kind != "level"]
         lead = Text(
             "No winner: {1} score the same on average, and {0} is ahead of {2}, which may be chance",
-            *(first, _listed(level, first), _listed(ahead)),
+            *(first, _name_list(level, first), _name_list(ahead)),
         )
     elif few:
         lead = Text(
@@ -281,7 +281,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
         )
     else:
         lead = Text("No winner: {} is ahead, but may be no better than {}", first, names)
-    return Text("{}; it is better than {}", lead, _listed(beaten)) if beaten else lead
+    return Text("{}; it is better than {}", lead, _name_list(beaten)) if beaten else lead
 
 
 def _no_order(opinion: Opinion, verdict: Verdict) -> Text:
@@ -291,12 +291,12 @@ def _no_order(opinion: Opinion, verdict: Verdict) -> Text:
         "No winner: on the pictures that both have, {} trails {} by {}, and no other model leads all",
         *(first, behind[0].other, _plain(opinion, behind[0])),
     )
-    return Text("{}; {} is better than {}", lead, first, _listed(beaten)) if beaten else lead
+    return Text("{}; {} is better than {}", lead, first, _name_list(beaten)) if beaten else lead
 
 
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
     margin = next(f"{contest.margin:g}" for contest in opinion.contests if contest.margin is not None)
-    names = _listed(opinion.others("equal"), opinion.first)
+    names = _name_list(opinion.others("equal"), opinion.first)
     nearest, places = opinion.contests[0], digits(opinion)
     if len(opinion.contests) == 1 and (ci95 := nearest.ci95) is not None:
         return Text(
@@ -307,12 +307,12 @@ def _equal(opinion: Opinion, verdict: Verdict) -> Text:
         )
     words = Text("{} are equal within {} ({})", names, margin, scale_words(opinion.scale))
     if beaten := opinion.others(*WON):
-        return Text("{}; {} is better than {}", words, opinion.first, _listed(beaten))
+        return Text("{}; {} is better than {}", words, opinion.first, _name_list(beaten))
     return words
 
 
 def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
-    names = _listed([contest.other for contest in opinion.contests])
+    names = _name_list([contest.other for contest in opinion.contests])
     own, other, total = opinion.contests[0].failed
     fields = opinion.first, names, opinion.contests[0].other, other, own, total
     if all(contest.difference is None for contest in opinion.contests):
@@ -331,14 +331,14 @@ def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
 def _trade(opinion: Opinion, verdict: Verdict) -> Text:
     trade = next(contest for contest in opinion.contests if contest.kind == "trade")
     better = opinion.first if trade.scores_better else trade.other
-    trade = trade if trade.scores_better else trade.turned(opinion.first)
+    trade = trade if trade.scores_better else trade.swap_sides(opinion.first)
     return Text(
         "No winner: {0} scores better than {1}, by {2}, but fails more: {3} of {5} edits against {4}",
-        *(better, trade.other, _by(opinion, trade), *trade.failed),
+        *(better, trade.other, _lead_words(opinion, trade), *trade.failed),
     )
 
 
-def _alone(opinion: Opinion, verdict: Verdict) -> Text:
+def _single_model_sentence(opinion: Opinion, verdict: Verdict) -> Text:
     [standing] = opinion.standings
     name, judge, scale = standing.name, opinion.judge, scale_words(opinion.scale)
     mean, *ends = (formats.score(value, digits(opinion)) for value in (standing.mean, *(standing.ci95 or ())))
@@ -365,8 +365,11 @@ def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
         return Text("No answer: {} has given no score", opinion.judge)
     if not opinion.contests:
         names = [standing.name for standing in opinion.standings]
-        return Text("No answer: the scores of {} cannot be compared", _listed(names[1:], names[0]))
-    everybody, nearest = _listed([of.other for of in opinion.contests], opinion.standings[0].name), opinion.contests[0]
+        return Text("No answer: the scores of {} cannot be compared", _name_list(names[1:], names[0]))
+    everybody, nearest = (
+        _name_list([of.other for of in opinion.contests], opinion.standings[0].name),
+        opinion.contests[0],
+    )
     if nearest.identical:
         return Text("No winner: {} have the same score on each of {} pictures", everybody, nearest.images)
     return Text("No winner: {} score the same on average, on {} pictures", everybody, nearest.images)
@@ -378,18 +381,20 @@ _OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
     "equal": _equal,
     "fails_more": _fails_more,
     "trade": _trade,
-    "alone": _alone,
+    "alone": _single_model_sentence,
     "not_comparable": _not_comparable,
     "no_order": _no_order,
     "no_answer": _no_answer,
 }
 
 
-def _disagreeing(verdict: Verdict) -> Text:
-    return Text("The judges disagree: {:; }", [_of_one(opinion, verdict) for opinion in verdict.counted])
+def _disagreement_sentence(verdict: Verdict) -> Text:
+    return Text(
+        "The judges disagree: {:; }", [_opinion_clause(opinion, verdict) for opinion in verdict.eligible_opinions]
+    )
 
 
-def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
+def _opinion_clause(opinion: Opinion, verdict: Verdict) -> Text:
     """Says in a few words what one of several judges comes to."""
     first, judge = opinion.first, judge_words(opinion.judge)
     if opinion.kind in WON:
@@ -402,27 +407,30 @@ def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.kind == "equal":
         alike = opinion.others("equal")
         if len(alike) < len(opinion.contests):
-            return Text("{} says {} are equal", judge, _listed(alike, first))
+            return Text("{} says {} are equal", judge, _name_list(alike, first))
         return Text("{} says they are equal", judge)
     if opinion.kind in ("not_comparable", "no_order") or not opinion.contests:
         return Text("{} cannot tell", judge)
     return Text("{} sees no difference", judge)
 
 
-def _mixed(verdict: Verdict) -> Text:
+def _partial_sentence(verdict: Verdict) -> Text:
     """Words what judges see of which only some, or none, is shown."""
-    counted = verdict.counted
-    if verdict.agreed or all(opinion.silent for opinion in counted):
-        return _agreeing(verdict)
+    counted = verdict.eligible_opinions
+    if verdict.is_unanimous or all(opinion.silent for opinion in counted):
+        return _agreement_sentence(verdict)
     shown = [judge_words(opinion.judge) for opinion in counted if opinion.kind in WON]
     unsure = [judge_words(opinion.judge) for opinion in counted if opinion.kind not in WON]
-    each = [_of_one(opinion, verdict) for opinion in counted]
+    each = [_opinion_clause(opinion, verdict) for opinion in counted]
     if not shown:
         return Text("No winner: {:; }", each)
     if verdict.kind != "ahead" or any(opinion.kind not in (*WON, "ahead") for opinion in counted):
         return Text("Not settled: {:; }", each)
     return Text(
-        "Not settled: {} is better with {}; with {} that may be chance", verdict.first, _listed(shown), _listed(unsure)
+        "Not settled: {} is better with {}; with {} that may be chance",
+        verdict.first,
+        _name_list(shown),
+        _name_list(unsure),
     )
 
 
@@ -431,18 +439,18 @@ def _unfit(verdict: Verdict) -> Text:
     return Text(
         "No answer: {} scores edits no higher than pictures that are no edits (the controls): either it cannot see "
         "what was asked for, or the edits are worthless",
-        _listed(judges),
+        _name_list(judges),
     )
 
 
 _JOINT: Mapping[str, Callable[[Verdict], Text]] = {
-    "judges_disagree": _disagreeing,
+    "judges_disagree": _disagreement_sentence,
     "judge_unfit": _unfit,
-    "better": lambda verdict: _agreeing(verdict),
-    "ahead": _mixed,
-    "no_order": _mixed,
-    "no_answer": _mixed,
-    "trade": _mixed,
+    "better": lambda verdict: _agreement_sentence(verdict),
+    "ahead": _partial_sentence,
+    "no_order": _partial_sentence,
+    "no_answer": _partial_sentence,
+    "trade": _partial_sentence,
 }
 
 
@@ -450,7 +458,7 @@ def _reversible(words: Text, contest: Contest) -> Text:
     return Text("{}, though missing scores could reverse this", words) if contest.holds is False else words
 
 
-def _by(opinion: Opinion, contest: Contest, *, reversible: bool = True) -> Text:
+def _lead_words(opinion: Opinion, contest: Contest, *, reversible: bool = True) -> Text:
     """Returns `0.80 (out of 10; 95% interval 0.40 to 1.20)`; if `reversible`, with what missing scores could do."""
     if contest.ci95 is None or contest.difference is None:
         words = _plain(opinion, contest)
@@ -469,7 +477,7 @@ def _plain(opinion: Opinion, contest: Contest) -> Text:
     return Text("{} ({})", by, scale_words(opinion.scale))
 
 
-def _listed(others: Sequence[str], first: str = "") -> Text:
+def _name_list(others: Sequence[str], first: str = "") -> Text:
     """Returns `A, B and C`, or how many others there are if a sentence has no room for them."""
     return Text("{: and }", [first, *_some(others)] if first else _some(others))
 
@@ -491,9 +499,9 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "other_judge": lambda advice: Text(
         "Do not use these scores. Look at some edits and at what {} answers, and take another judge if the edits are "
         "good.",
-        _listed(advice.names),
+        _name_list(advice.names),
     ),
-    "failed_audit": lambda advice: Text("{} failed its audit: take another judge.", _listed(advice.names)),
+    "failed_audit": lambda advice: Text("{} failed its audit: take another judge.", _name_list(advice.names)),
     "retry": lambda advice: Text(
         "{} score is missing ({}): to try again, repeat edit-eval run with --retry {}.",
         advice.count,
@@ -523,22 +531,22 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "compare": lambda advice: Text("Add a second edit model to the configuration, and the two are compared."),
     "same_samples": lambda advice: Text("Have both models edit the same samples, and judge the edits."),
     "audit": lambda advice: Text(
-        "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(advice.names)
+        "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _name_list(advice.names)
     ),
     "audit_language": lambda advice: Text(
         "{} is audited for instructions in another language only: edit-eval audit of this configuration shows how far "
         "to trust it here.",
-        _listed(advice.names),
+        _name_list(advice.names),
     ),
     "controls": lambda advice: (
         Text(
             "Set evaluation.controls to {} and repeat the edit-eval run command: that may show that {} tells edits "
             "from pictures that are none.",
             advice.count,
-            _listed(advice.names),
+            _name_list(advice.names),
         )
         if advice.count
-        else Text("Add pictures: with these few, controls cannot show that {} sees edits.", _listed(advice.names))
+        else Text("Add pictures: with these few, controls cannot show that {} sees edits.", _name_list(advice.names))
     ),
     "kinds": lambda advice: Text(
         "Settled for pictures like these {}; a kind that so few can miss could undo it: add pictures of other kinds.",
@@ -555,20 +563,20 @@ def paragraph(verdict: Verdict) -> list[Text]:
     """Returns for each judge on what its answer rests: test and correction, robustness, failures; a paragraph each."""
     lines = []
     for opinion in verdict.opinions:
-        sentences = [*_rests(opinion, verdict)]
+        sentences = [*_basis_sentences(opinion, verdict)]
         if sentences:
             words = Text("{:. }.", sentences)
             lines.append(words if len(verdict.opinions) == 1 else Text("{}: {}", opinion.judge, words))
     return lines
 
 
-def _rests(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
+def _basis_sentences(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
     contest, places = opinion.next, digits(opinion)
     if contest is None or opinion.fights or contest.difference is None:
         return
     pair = opinion.standings[0].name, contest.other
-    by = formats.signed(contest.difference, places)
-    tested = formats.p_value(contest.p), formats.p_value(contest.p_adjusted), Correction(verdict.tests).of_tests()
+    by = formats.format_signed(contest.difference, places)
+    tested = formats.p_value(contest.p), formats.p_value(contest.p_adjusted), Correction(verdict.tests).describe_tests()
     if contest.p is None:
         yield Text("{} less {}: mean difference {} on {} pictures, without an interval", *pair, by, contest.images)
     elif contest.exact:
@@ -583,7 +591,7 @@ def _rests(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
             "adjusted {} ({})",
             *pair,
             by,
-            formats.signed_span(contest.ci95, places),
+            formats.format_signed_span(contest.ci95, places),
             contest.images,
             *tested,
         )

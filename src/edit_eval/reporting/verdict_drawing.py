@@ -16,9 +16,9 @@ from markupsafe import Markup
 from rich.cells import cell_len
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.table import Line, in_each, in_language
+from edit_eval.reporting.table import Line, map_languages, translate_words
 from edit_eval.statistics.verdict import Opinion, Placing, Verdict
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 TICKS = 5
 CELLS = 41
@@ -47,7 +47,7 @@ class Ruler:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Ruler:
+    def from_values(cls, values: Sequence[float]) -> Ruler:
         """Returns an axis a little wider than the values."""
         low, high = min(values), max(values)
         margin = (high - low) * 0.06 or 1.0
@@ -78,10 +78,10 @@ def differences_axis(opinions: Sequence[Opinion]) -> Ruler:
         ends += [*(contest.ci95 or ())] if contest else []
         ends += [sign * contest.margin for sign in (-1, 1)] if contest and contest.margin is not None else []
         ends += [dot.difference for dot in opinion.dots]
-    return Ruler.of(ends)
+    return Ruler.from_values(ends)
 
 
-def drawing(
+def draw_verdict(
     opinion: Opinion,
     digits: int,
     language: str,
@@ -96,19 +96,19 @@ def drawing(
     `link` gives a sample's address, `places` a model's colour on the page (`series-N`); `standalone` for a file. Of two
     models, the axis is one for all opinions drawn `beside` each other on one scale.
     """
-    if opinion.of_two:
-        axis = differences_axis(_on_one_axis(opinion, beside))
-        return _paired(opinion, axis, digits, language, link, places, standalone=standalone)
+    if opinion.has_two_columns:
+        axis = differences_axis(_same_scale_opinions(opinion, beside))
+        return _draw_pair(opinion, axis, digits, language, link, places, standalone=standalone)
     if len(opinion.standings) > 1:
         return strips(opinion, digits, language, places=places, standalone=standalone)
     return Markup("")
 
 
-def _on_one_axis(opinion: Opinion, beside: Sequence[Opinion]) -> list[Opinion]:
-    return [opinion, *(other for other in beside if other.of_two and other.scale == opinion.scale)]
+def _same_scale_opinions(opinion: Opinion, beside: Sequence[Opinion]) -> list[Opinion]:
+    return [opinion, *(other for other in beside if other.has_two_columns and other.scale == opinion.scale)]
 
 
-def _paired(
+def _draw_pair(
     opinion: Opinion,
     axis: Ruler,
     digits: int,
@@ -130,7 +130,7 @@ def _paired(
                 'opacity=".12" fill="currentColor"/>'
             ).format(100 * left, _TOP, 100 * (right - left), _DOTS + 26)
         )
-        follows, shown = _followed(
+        follows, shown = _language_attribute(
             Text("margin ±{:g}", contest.margin), language, "data-words", when=places is not None
         )
         parts.append(
@@ -144,7 +144,7 @@ def _paired(
         ("end", first, Text("{} better →", first), Text("{} better →", _cut(first))),
     )
     for place, name, words, short in heads:
-        labelled = _followed(words if places else short, language, "data-words", when=places is not None)
+        labelled = _language_attribute(words if places else short, language, "data-words", when=places is not None)
         parts.append(_label(labelled, place, 14, _HEAD, places, name))
     parts += _dots(opinion, axis, link, places, digits)
     y = bottom + 18
@@ -166,7 +166,7 @@ def _paired(
     return _svg(
         parts,
         _TOP + _DOTS + _BELOW,
-        _in_words(opinion, digits),
+        _describe_drawing(opinion, digits),
         language,
         page=places is not None,
         standalone=standalone,
@@ -181,7 +181,7 @@ def _dots(
     for number, dot in enumerate(opinion.dots):
         y = _TOP + 6 + (_DOTS - 12) * number / max(1, count - 1)
         colour = "" if places is None or not dot.better else f" series-{places(dot.better) % 12 + 1}"
-        words = f"{dot.sample}: {formats.signed(dot.difference, digits)}"
+        words = f"{dot.sample}: {formats.format_signed(dot.difference, digits)}"
         drawn = Markup(
             '<circle class="dot{}" cx="{}" cy="{:.1f}" r="{}" fill="currentColor" fill-opacity=".75">'
             "<title>{}</title></circle>"
@@ -236,14 +236,14 @@ def strips(
             )
         )
     return _svg(
-        parts, bottom + 20, _in_words(opinion, digits), language, page=places is not None, standalone=standalone
+        parts, bottom + 20, _describe_drawing(opinion, digits), language, page=places is not None, standalone=standalone
     )
 
 
 def strips_axis(standings: Sequence[Placing]) -> Ruler:
     """Returns the axis of means with their intervals."""
     ends = [end for standing in standings for end in (*(standing.ci95 or ()), standing.mean) if end is not None]
-    return Ruler.of(ends or [0.0, 1.0])
+    return Ruler.from_values(ends or [0.0, 1.0])
 
 
 def _axis(axis: Ruler, y: int) -> Iterator[Markup]:
@@ -267,18 +267,18 @@ def _series(places: Callable[[str], int] | None, name: str) -> Markup:
     return Markup("") if places is None else Markup(' class="series-{}"').format(places(name) % 12 + 1)
 
 
-def _in_words(opinion: Opinion, digits: int) -> Text:
+def _describe_drawing(opinion: Opinion, digits: int) -> Text:
     """Returns what the drawing shows, for who cannot see it."""
     contest = opinion.next
-    if contest is not None and opinion.of_two:
+    if contest is not None and opinion.has_two_columns:
         fields = opinion.standings[0].name, contest.other, contest.wins, contest.images, contest.losses
         return Text("{} against {}: better on {} of {} pictures, worse on {}", *fields)
-    return joined(f"{standing.name} {formats.score(standing.mean, digits)}" for standing in opinion.standings)
+    return join_texts(f"{standing.name} {formats.score(standing.mean, digits)}" for standing in opinion.standings)
 
 
-def _followed(words: Text, language: str, attribute: str, *, when: bool) -> tuple[Markup, str]:
+def _language_attribute(words: Text, language: str, attribute: str, *, when: bool) -> tuple[Markup, str]:
     """Returns words, and `when` they are on the page the attribute with which they follow its language."""
-    labelled = in_each(partial(in_language, words))
+    labelled = map_languages(partial(translate_words, words))
     if not when or len(set(labelled.values())) == 1:
         return Markup(""), labelled[language]
     return Markup(' {}="{}"').format(Markup(attribute), json.dumps(labelled)), labelled[language]
@@ -286,7 +286,7 @@ def _followed(words: Text, language: str, attribute: str, *, when: bool) -> tupl
 
 def _svg(parts: Sequence[Markup], height: int, words: Text, language: str, *, page: bool, standalone: bool) -> Markup:
     size = Markup(' xmlns="http://www.w3.org/2000/svg" width="640"') if standalone else Markup(' width="100%"')
-    follows, label = _followed(words, language, "data-words-label", when=page)
+    follows, label = _language_attribute(words, language, "data-words-label", when=page)
     return Markup(
         '<svg class="verdict-drawing"{} height="{}" role="img" aria-label="{}"{} font-size="12">{}{}</svg>'
     ).format(size, height, label, follows, _STANDALONE if standalone else Markup(""), Markup("").join(parts))
@@ -323,11 +323,18 @@ def _cut(name: str, longest: int = _LONGEST) -> str:
 def characters(verdict: Verdict, digits: Callable[[Opinion], int]) -> list[Line]:
     """Returns the drawing for a terminal: of two models how many pictures lie where, and mean and interval below; of
     more a line each. By the first judge that has a say, and by all of them where they come to different things."""
-    apart = verdict.kind == "judges_disagree" or len({opinion.first for opinion in verdict.drawn if opinion.first}) > 1
-    shown = verdict.drawn if apart else verdict.drawn[:1]
+    apart = (
+        verdict.kind == "judges_disagree"
+        or len({opinion.first for opinion in verdict.drawable_opinions if opinion.first}) > 1
+    )
+    shown = verdict.drawable_opinions if apart else verdict.drawable_opinions[:1]
     lines: list[Line] = []
     for opinion in shown:
-        drawn = [*_two(opinion, digits(opinion), shown)] if opinion.of_two else [*_several(opinion, digits(opinion))]
+        drawn = (
+            [*_two(opinion, digits(opinion), shown)]
+            if opinion.has_two_columns
+            else [*_several(opinion, digits(opinion))]
+        )
         if drawn and len(shown) > 1:
             lines.append(Line(Text("judged by {}", opinion.judge), "quiet"))
         lines += drawn
@@ -335,7 +342,7 @@ def characters(verdict: Verdict, digits: Callable[[Opinion], int]) -> list[Line]
 
 
 def _two(opinion: Opinion, digits: int, beside: Sequence[Opinion]) -> Iterator[Line]:
-    contest, axis = opinion.contests[0], differences_axis(_on_one_axis(opinion, beside))
+    contest, axis = opinion.contests[0], differences_axis(_same_scale_opinions(opinion, beside))
     place = partial(_cell, axis)
     counts = [0] * CELLS
     for dot in opinion.dots:
@@ -345,7 +352,7 @@ def _two(opinion: Opinion, digits: int, beside: Sequence[Opinion]) -> Iterator[L
     if not counts[place(0.0)]:
         bars[place(0.0)] = "│"
     first = opinion.standings[0].name
-    ends = formats.signed(axis.low, digits), formats.signed(axis.high, digits)
+    ends = formats.format_signed(axis.low, digits), formats.format_signed(axis.high, digits)
     yield Line(f"{''.join(bars)} {ends[1]}", head=f"{ends[0]} ")
     mean = "".join(_interval(axis, contest.ci95, contest.difference, 0.0))
     yield Line(mean, head="\N{NO-BREAK SPACE}" * (len(ends[0]) + 1))

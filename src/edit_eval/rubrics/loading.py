@@ -30,8 +30,8 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import UnfitFile, read_bytes
 from edit_eval.files.hub import local_path
+from edit_eval.files.user_files import UnfitFile, read_bytes
 from edit_eval.json_values import Unchecked
 from edit_eval.records import LANGUAGES
 from edit_eval.text import Text
@@ -116,7 +116,7 @@ def load_rubrics(
         if ours is None and "system_prompt" in override:
             # The parts that the five share: the user prompt and the line for asking again.
             ours = replace(rubrics[CATEGORIES[0]], category=category, title=title(category, language))
-        rubrics[category] = _replaced(written, override, ours)
+        rubrics[category] = _override_rubric(written, override, ours)
     return rubrics
 
 
@@ -161,7 +161,7 @@ def _tag(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @cache
-def packaged(name: str, language: str, version: str = "") -> Any:
+def load_packaged(name: str, language: str, version: str = "") -> Any:
     """Returns the content of our file `name` (`viescore.v1`) in `language`.
 
     `version` is that of the wording: `v1`, `v1.1`; by default the newest. Raises `ConfigurationError` if it is not
@@ -196,10 +196,10 @@ def _text(name: str) -> str:
 
 
 def _ours(name: str, category: str, language: str, version: str) -> RubricText:
-    data = packaged(name, language, version)
+    data = load_packaged(name, language, version)
     if category not in data["categories"]:  # the general rubric's first version is a file of its own
         name = f"{category}{name[name.rindex('.') :]}"
-        data = packaged(name, language, version)
+        data = load_packaged(name, language, version)
     rubric, limits = data["categories"][category], data["limits"]
     return RubricText(
         category=category,
@@ -219,7 +219,7 @@ def _ours(name: str, category: str, language: str, version: str) -> RubricText:
     )
 
 
-def _replaced(name: str, override: Mapping[str, str], ours: RubricText | None) -> RubricText:
+def _override_rubric(name: str, override: Mapping[str, str], ours: RubricText | None) -> RubricText:
     system = override.get("system_prompt")
     if ours is None:
         raise ConfigurationError(
@@ -293,7 +293,7 @@ def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[st
         file = local_path(path, (name, f"*/{name}"), "protocol.prompts_path")
         file = file / name if file.is_dir() else file
     else:
-        file = official.fetched()
+        file = official.path_in_cache()
     text = read_text(file, "prompts_path")
     texts: dict[str, str] = {}
     try:

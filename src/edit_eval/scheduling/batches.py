@@ -23,10 +23,10 @@ def first_samples(categories: Sequence[str]) -> list[int]:
 
     They are numbers in the order of `categories`, which has the category of each sample left to do.
     """
-    return spread(categories, max(len(set(categories)), FEWEST_IN_PILOT))
+    return pick_across_categories(categories, max(len(set(categories)), FEWEST_IN_PILOT))
 
 
-def spread(categories: Sequence[str], count: int) -> list[int]:
+def pick_across_categories(categories: Sequence[str], count: int) -> list[int]:
     """Returns at most `count` samples, in order: the first of each category, then the second of each, and so on."""
     seen: Counter[str] = Counter()
     ranks = []
@@ -41,7 +41,7 @@ def pilots(categories: Sequence[str]) -> list[int]:
     return list({category: index for index, category in reversed(list(enumerate(categories)))}.values())[::-1]
 
 
-def companies(samples: Iterable[Sample]) -> list[str]:
+def batch_categories(samples: Iterable[Sample]) -> list[str]:
     """Returns the categories for `cut_batches`: a sample that is judged alone has one of its own."""
     return [f"{sample.category}, {sample.id} alone" if sample.alone else sample.category for sample in samples]
 
@@ -68,6 +68,6 @@ def cut_batches(categories: Sequence[str], size: int) -> list[int]:
 
 def batches_of(sizes: Mapping[str, int], everything: Iterable[Sample]) -> dict[str, list[int]]:
     """Returns, by judge, the batch number of each sample of the whole benchmark; `sizes` has each judge's."""
-    together = companies(everything)
+    together = batch_categories(everything)
     cut = {size: cut_batches(together, size) for size in set(sizes.values())}
     return {name: cut[size] for name, size in sizes.items()}

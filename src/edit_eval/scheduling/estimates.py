@@ -38,7 +38,7 @@ class Estimates:
     """From the start of a process to the end of its imports."""
     unload: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
 
-    def saw(self, kind: str, model: str, seconds: float) -> None:
+    def add_span(self, kind: str, model: str, seconds: float) -> None:
         """Adds a stretch of a device's time (see `Activity.kind`) that the policy is not told of."""
         if kind in ("starting", "unloading"):
             (self.start if kind == "starting" else self.unload)[model].add(seconds)
@@ -48,7 +48,7 @@ class Estimates:
         return work.units_left(name) * (self.unit[name].value or 0.0)
 
 
-def known(means: Mapping[str, Mean]) -> dict[str, float]:
+def collect_means(means: Mapping[str, Mean]) -> dict[str, float]:
     """Returns the means that have at least one observation."""
     return {key: mean.value for key, mean in means.items() if mean.value is not None}
 

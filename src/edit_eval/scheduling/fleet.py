@@ -55,7 +55,7 @@ class Replica:
     """What it keeps from others while it has its place: its devices, or a name that no other model wants."""
 
     def __post_init__(self) -> None:
-        self.key, self.held = self.model.key, self.model.held(self.place)
+        self.key, self.held = self.model.key, self.model.resources_of(self.place)
 
     @property
     def name(self) -> str:
@@ -159,7 +159,7 @@ class Fleet:
         return commands
 
     @property
-    def commanded(self) -> bool:
+    def has_commands(self) -> bool:
         """True if there are commands to take."""
         return bool(self._commands)
 
@@ -195,13 +195,13 @@ class Fleet:
 
     # -- events --
 
-    def prepared(self, replica: Replica) -> None:
+    def mark_prepared(self, replica: Replica) -> None:
         """Records that the replica's process has finished its imports."""
         replica.state = ReplicaState.PREPARED
         if replica.wanted:
             self._queue_load(replica)
 
-    def loaded(self, replica: Replica, capacity: int) -> None:
+    def mark_loaded(self, replica: Replica, capacity: int) -> None:
         """Records that the replica is ready for tasks."""
         host = self._line(replica)
         self._loading[host] -= 1
@@ -209,7 +209,7 @@ class Fleet:
         replica.state, replica.capacity = ReplicaState.LOADED, capacity
         self._load_next(host)
 
-    def ended(self, replica: Replica, *, retired: bool) -> None:
+    def mark_ended(self, replica: Replica, *, retired: bool) -> None:
         """Records that the replica's process has ended, and frees its place."""
         self._count_out(replica)
         replica.state = ReplicaState.RETIRED if retired else ReplicaState.OFF

@@ -90,105 +90,105 @@ class Policy:
         for name, replicas in self._fleet.of.items():  # so failed imports show within seconds
             if self._work.pilot_left(name) and not self._fleet.active[name]:
                 self._fleet.prepare(replicas[0])
-        return self._answer()
+        return self._collect_commands()
 
-    def prepared(self, replica: Replica) -> list[Command]:
+    def report_prepared(self, replica: Replica) -> list[Command]:
         """Reports that the replica's process has finished its imports."""
-        self._fleet.prepared(replica)
-        return self._answer()
+        self._fleet.mark_prepared(replica)
+        return self._collect_commands()
 
-    def loaded(self, replica: Replica, seconds: float, capacity: int) -> list[Command]:
+    def report_loaded(self, replica: Replica, seconds: float, capacity: int) -> list[Command]:
         """Reports that the replica is ready for tasks, `capacity` at a time."""
         self._estimates.load[replica.key].add(seconds)
-        self._fleet.loaded(replica, capacity)
-        self._come(replica)
-        if not self._open_the_gate(replica.key):
-            self._feed(replica)
-        return self._answer()
+        self._fleet.mark_loaded(replica, capacity)
+        self._mark_back(replica)
+        if not self._start_held_replicas(replica.key):
+            self._assign_tasks(replica)
+        return self._collect_commands()
 
-    def done(self, replica: Replica, task: Task, seconds: float) -> list[Command]:
+    def report_done(self, replica: Replica, task: Task, seconds: float) -> list[Command]:
         """Reports that the task ended, with any result; `seconds` is how long the device computed."""
         self._estimates.unit[task.model].add(seconds, len(task.units))
-        return self.failed(replica, task)
+        return self.report_failed(replica, task)
 
-    def failed(self, replica: Replica, task: Task) -> list[Command]:
+    def report_failed(self, replica: Replica, task: Task) -> list[Command]:
         """Reports a task whose time tells nothing; any retry has already been added as new tasks."""
-        self.lost(replica, task)
+        self.report_lost_task(replica, task)
         self._take_turns(replica)
-        self._fill_a_free_place()
-        return self._answer()
+        self._fill_free_place()
+        return self._collect_commands()
 
-    def lost(self, replica: Replica, task: Task) -> None:
+    def report_lost_task(self, replica: Replica, task: Task) -> None:
         """Reports a task that ended together with its replica; `ended` follows."""
         replica.hands.pop(task.number, None)
         replica.worked = True
         self._idle[replica.key].pop(replica.number, None)  # it may be gone: it is asked again after its own event
         self._end(task)
 
-    def ended(self, replica: Replica, *, retired: bool = False) -> list[Command]:
+    def report_ended(self, replica: Replica, *, retired: bool = False) -> list[Command]:
         """Reports that the replica's process has ended. Its tasks were ended or given back before."""
-        self._ended(replica, retired or replica.lost)
-        return self._answer()
+        self._end_replica(replica, retired or replica.lost)
+        return self._collect_commands()
 
-    def _ended(self, replica: Replica, retired: bool) -> None:
-        self._fleet.ended(replica, retired=retired)
+    def _end_replica(self, replica: Replica, retired: bool) -> None:
+        self._fleet.mark_ended(replica, retired=retired)
         self._idle[replica.key].pop(replica.number, None)
         queue = self._queues[replica.key]
-        (queue.retire if retired else queue.go)(replica.index)
+        (queue.retire if retired else queue.mark_away)(replica.index)
         if retired or len(queue):  # others waited for it, or for it to take a suspect
             self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))
-        self._open_the_gate(replica.key)
-        early = self._places.left(replica)
+        self._start_held_replicas(replica.key)
+        early = self._places.record_end(replica)
         for device in replica.held:
             self._fill(device, judges_first=early)
 
-    def give_back(self, task: Task) -> None:
+    def return_task(self, task: Task) -> None:
         """Puts back a task that its replica had not begun before it ended."""
         self._queues[task.model].finish(task)
         self._ready(task)
 
-    def lose(self, devices: Collection[str]) -> list[Command]:
+    def report_lost_devices(self, devices: Collection[str]) -> list[Command]:
         """Reports devices that are lost for good. The ends of their processes are reported separately, as usual."""
         for replica in self.replicas:
             if not replica.lost and any(device in devices for device in replica.place):
                 replica.lost = True
                 if replica.state is ReplicaState.OFF:
-                    self._ended(replica, retired=True)
-        return self._answer()
+                    self._end_replica(replica, retired=True)
+        return self._collect_commands()
 
-    def gain(self, places: Sequence[tuple[str, tuple[str, ...]]]) -> list[Command]:
+    def add_devices(self, places: Sequence[tuple[str, tuple[str, ...]]]) -> list[Command]:
         """Adds devices: places for models, by their keys. Edits already dealt out stay where they are."""
         takes = [model for model in self._models if self._by_pull or model.kind == "judge"]
         made = [self._fleet.add(model, place) for model in takes for key, place in places if key == model.key]
         for device in dict.fromkeys(device for replica in made for device in replica.held):
             self._fill(device)
-        return self._answer()
+        return self._collect_commands()
 
-    def look(self) -> list[Command]:
+    def report_new_work(self) -> list[Command]:
         """Reports that something can start that could not before."""
-        return self._answer()
+        return self._collect_commands()
 
     def drain(self) -> list[Command]:
         """Begins no further task; finishes the tasks in hand, then stops every replica."""
         self._draining = True
-        self._stop_the_idle()
-        return self._answer()
+        self._stop_idle_replicas()
+        return self._collect_commands()
 
     # -- queries --
 
     @property
-    def at_work(self) -> bool:
+    def has_processes(self) -> bool:
         """True if any replica has a process."""
         return any(r.state not in (ReplicaState.OFF, ReplicaState.RETIRED) for r in self.replicas)
 
     @property
-    def piloting(self) -> bool:
+    def is_piloting(self) -> bool:
         """True while part of the pilot is left."""
-        return self._work.piloting
+        return self._work.is_piloting
 
-    def dealt(self, name: str, later: Sequence[Task] = ()) -> list[list[Task]]:
+    def list_tasks(self, name: str, later: Sequence[Task] = ()) -> list[list[Task]]:
         """Returns a model's tasks that can start, and those of `later` phases: one list per replica, or one for all."""
-        return self._queues[name].dealt(later)
+        return self._queues[name].list_tasks(later)
 
     def batch(self, name: str) -> tuple[int, int] | None:
         """Returns which batch of a model is under way and how many this phase has; None if it has no batches."""
@@ -198,7 +198,7 @@ class Policy:
         """True if a task that has ended, but was not reported yet, is the last of its batch."""
         return self._queues[task.model].ends_batch(task)
 
-    def of(self, name: str) -> list[Replica]:
+    def replicas_of(self, name: str) -> list[Replica]:
         """Returns the replicas of a model."""
         return self._fleet.of[name]
 
@@ -207,7 +207,12 @@ class Policy:
     def _next(self, replica: Replica) -> Task | None:
         """Returns the replica's next task, or None; a replica that should leave starts leaving here."""
         queue = self._queues[replica.key]
-        if self._draining or replica.leaving or replica.key in self._held_back or not queue.open_to(replica.index):
+        if (
+            self._draining
+            or replica.leaving
+            or replica.key in self._held_back
+            or not queue.count_open_tasks(replica.index)
+        ):
             return None
         if any(task.alone for task in replica.hands.values()):
             return None
@@ -218,7 +223,7 @@ class Policy:
         if why := self._places.why_leave(replica):
             self._prepare_successor(replica)
             self._places.leave(replica, why)
-            queue.go(replica.index)
+            queue.mark_away(replica.index)
             self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))  # any may have waited for it
             return None
         task = queue.take(replica)
@@ -240,28 +245,28 @@ class Policy:
 
     def _fill(self, device: str, judges_first: bool = False) -> None:
         """Loads models on a device while it has room and one of them has work for it."""
-        while not self._draining and (replica := self._places.next_on(device, judges_first)) is not None:
+        while not self._draining and (replica := self._places.choose_replica(device, judges_first)) is not None:
             self._fleet.claim(replica)
 
-    def _think_again(self, replica: Replica) -> None:
+    def _reconsider_leaving(self, replica: Replica) -> None:
         """A leaving replica has emptied its hands: it stays if its place is no longer needed."""
         if not self._places.leaves_still(replica):
-            self._come(replica)
+            self._mark_back(replica)
 
-    def _come(self, replica: Replica) -> None:
-        self._queues[replica.key].come(replica.index)
+    def _mark_back(self, replica: Replica) -> None:
+        self._queues[replica.key].mark_back(replica.index)
         if not self._by_pull:  # the tasks it missed are dealt again, perhaps to replicas that have run out
             self._woken.append(replica.key)
 
     # -- asking replicas --
 
-    def _feed(self, replica: Replica) -> None:
+    def _assign_tasks(self, replica: Replica) -> None:
         """Fills the replica's hands; a replica with nothing to do makes room, or waits."""
         if replica.state is not ReplicaState.LOADED:
             return
         name, idle = replica.key, self._idle[replica.key]
         if replica.leaving and not replica.hands:
-            self._think_again(replica)
+            self._reconsider_leaving(replica)
         while len(replica.hands) <= replica.capacity and (task := self._next(replica)) is not None:
             self._fleet.run(replica, task)
         idle.pop(replica.number, None)
@@ -272,20 +277,20 @@ class Policy:
         if replica.hands and len(self._queues[name]) <= self._fleet.active[name]:
             self._prepare_successor(replica)
 
-    def _ask_the_idle(self, name: str) -> None:
+    def _ask_idle_replicas(self, name: str) -> None:
         """Lets a model's idle replicas take tasks, one after the other until one has."""
         waiting = len(self._queues[name])
         for replica in list(self._idle[name].values()):
-            self._feed(replica)
+            self._assign_tasks(replica)
             if not waiting or (self._by_pull and len(self._queues[name]) < waiting):
                 return
 
     def _take_turns(self, replica: Replica) -> None:
         """After a task: where models share a place, a judge with work comes before the next edit."""
         if not self._shared:
-            return self._feed(replica)
+            return self._assign_tasks(replica)
         for each in sorted([replica, *self._fleet.neighbours(replica)], key=lambda r: r.model.kind == "edit"):
-            self._feed(each)
+            self._assign_tasks(each)
 
     def _prepare_successor(self, replica: Replica) -> None:
         """Starts the imports of the model that comes next while the last edits run."""
@@ -295,30 +300,32 @@ class Policy:
             if rival.state is ReplicaState.OFF:
                 return self._fleet.prepare(rival)
 
-    def _fill_a_free_place(self) -> None:
+    def _fill_free_place(self) -> None:
         if device := self._fleet.next_free():
             self._fill(device)
 
-    def _look_everywhere(self) -> None:
+    def _ask_all_replicas(self) -> None:
         """All replicas are idle but work is left: asks every replica and every place at once."""
         for idle in self._idle.values():
             for replica in list(idle.values()):
-                self._feed(replica)
+                self._assign_tasks(replica)
         for device in list(self._fleet.free):
             self._fill(device)
-        if not self._fleet.commanded:
-            self._break_the_tie()
+        if not self._fleet.has_commands:
+            self._break_deadlock()
 
-    def _break_the_tie(self) -> None:
+    def _break_deadlock(self) -> None:
         """Two barriers wait for each other: a waiting replica makes room for one that was dealt a task."""
         for idle in self._idle.values():
             for replica in list(idle.values()):
-                if any(self._queues[rival.key].belongs_to(rival.index) for rival in self._fleet.rivals(replica)):
+                if any(
+                    self._queues[rival.key].has_exclusive_task(rival.index) for rival in self._fleet.rivals(replica)
+                ):
                     del idle[replica.number]
                     return self._fleet.stop(replica)
 
     def _ready(self, task: Task) -> None:
-        self._queues[task.model].put(task)
+        self._queues[task.model].add(task)
         self._woken.append(task.model)
 
     def _end(self, task: Task) -> None:
@@ -328,40 +335,40 @@ class Policy:
             self._phase = self._work.phase
             self._places.begin_phase()
         # A barrier has opened, or no task is left to wait for.
-        if not self._by_pull or not self._work.left(task.model):
+        if not self._by_pull or not self._work.count_tasks_left(task.model):
             for replica in list(self._idle[task.model].values()):
-                self._feed(replica)
+                self._assign_tasks(replica)
 
-    def _open_the_gate(self, name: str) -> bool:
+    def _start_held_replicas(self, name: str) -> bool:
         """With `start: together`: lets a model's replicas begin once the last of them is loaded or given up."""
         if name not in self._held_back or self._fleet.coming[name] or not self._fleet.active[name]:
             return False
         self._held_back.remove(name)
         for replica in self._fleet.of[name]:
-            self._feed(replica)
+            self._assign_tasks(replica)
         return True
 
-    def _stop_the_idle(self) -> None:
+    def _stop_idle_replicas(self) -> None:
         coming = (ReplicaState.PREPARING, ReplicaState.PREPARED, ReplicaState.LOADING)
         for replica in self.replicas:
             if replica.state in coming or (replica.state is ReplicaState.LOADED and not replica.hands):
                 self._fleet.stop(replica)
                 self._idle[replica.key].pop(replica.number, None)
 
-    def _answer(self) -> list[Command]:
+    def _collect_commands(self) -> list[Command]:
         """Returns all commands, once every replica that may be concerned has been asked."""
         while self._woken:
             model = self._woken.popleft()
             for name in self._idle:
                 # It has the new task, or may hold the place that the task's model needs.
                 if name == model or not self._fleet.active[model]:
-                    self._ask_the_idle(name)
-            self._fill_a_free_place()
-        busy = self._fleet.commanded or any(replica.busy for replica in self.replicas)
-        if not busy and not self._work.finished:
-            self._look_everywhere()
-        if self._work.finished:
-            self._stop_the_idle()
+                    self._ask_idle_replicas(name)
+            self._fill_free_place()
+        busy = self._fleet.has_commands or any(replica.busy for replica in self.replicas)
+        if not busy and not self._work.is_finished:
+            self._ask_all_replicas()
+        if self._work.is_finished:
+            self._stop_idle_replicas()
         return self._fleet.take_commands()
 
 
@@ -399,37 +406,37 @@ class Places:
 
     # -- rule 3: the next model --
 
-    def next_on(self, device: str, judges_first: bool = False) -> Replica | None:
+    def choose_replica(self, device: str, judges_first: bool = False) -> Replica | None:
         """Returns the replica that a device with room should take; None if none can end the run earlier."""
         order = self._fleet.on[device]
         if judges_first:
-            order = sorted(order, key=lambda r: (r.model.kind == "edit", self._comes_after(r)))
+            order = sorted(order, key=lambda r: (r.model.kind == "edit", self._judge_sort_key(r)))
         elif self._dealt:  # all places reach the judges at about the same time, and share them out
-            order = sorted(order, key=lambda r: (0, 0.0) if r.model.kind == "edit" else (1, self._comes_after(r)))
-        if self._work.piloting:
+            order = sorted(order, key=lambda r: (0, 0.0) if r.model.kind == "edit" else (1, self._judge_sort_key(r)))
+        if self._work.is_piloting:
             order = sorted(order, key=lambda r: not self.is_called(r))
         if self._work.edits_wait_for_answers:  # a judge that can begin goes before one that would only wait
-            order = sorted(order, key=lambda r: not self._queues[r.key].open_to(r.index))
+            order = sorted(order, key=lambda r: not self._queues[r.key].count_open_tasks(r.index))
         for replica in order:
             if replica.wanted or replica.state in (ReplicaState.STOPPING, ReplicaState.RETIRED):
                 continue
-            if not self._fleet.has_room(replica) or self._is_kept_from(replica) or self._gave_up(replica):
+            if not self._fleet.has_room(replica) or self._is_blocked(replica) or self._gave_up(replica):
                 continue
             if self._shortens(replica):
-                self._keep_no_more(replica)
+                self._release_devices(replica)
                 return replica
         return None
 
     def _shortens(self, replica: Replica) -> bool:
         """True if loading this replica can end the run earlier."""
         name, queue = replica.key, self._queues[replica.key]
-        if queue.belongs_to(replica.index) or name in self._work.kept:
+        if queue.has_exclusive_task(replica.index) or name in self._work.kept:
             return True
         there = self._fleet.active[name]
         if replica.model.kind == "edit":
-            enough = queue.open_to(replica.index) <= self._fleet.coming[name]
+            enough = queue.count_open_tasks(replica.index) <= self._fleet.coming[name]
         else:
-            enough = self._work.left(name) - queue.closed_to(replica.index) <= there
+            enough = self._work.count_tasks_left(name) - queue.count_closed_tasks(replica.index) <= there
             there += self._leaving
         # No if the replicas at hand will take every task; yes for a model's first replica.
         if enough or not there:
@@ -445,7 +452,7 @@ class Places:
     def _gave_up(self, replica: Replica) -> bool:
         """True if it is an edit model's replica, its place left editing early, and others still edit."""
         others_edit = replica.model.kind == "edit" and self._fleet.active[replica.key]
-        if not others_edit or self._queues[replica.key].belongs_to(replica.index):
+        if not others_edit or self._queues[replica.key].has_exclusive_task(replica.index):
             return False
         return any(device in self._left for device in replica.held)
 
@@ -455,40 +462,40 @@ class Places:
             return False
         if self._shared or not replica.model.holds_device:  # it blocks no other, and a later category will want it
             return not self._work.units_left(replica.key)
-        if replica.leaving or not self._work.left(replica.key):
+        if replica.leaving or not self._work.count_tasks_left(replica.key):
             return True
-        if self._is_kept_from(replica):
+        if self._is_blocked(replica):
             return True
         if self._queues[replica.key].awaits(replica.index):
             return False
         for rival in self._fleet.rivals(replica):
             # A judge that waits for edits stays: they are made elsewhere, and coming back would cost two loads. Unless
             # those edits may wait for another judge's answers.
-            answers = self._work.edits_wait_for_answers and self._queues[rival.key].open_to(rival.index) > 0
+            answers = self._work.edits_wait_for_answers and self._queues[rival.key].count_open_tasks(rival.index) > 0
             waits = rival.model.kind == "judge" and not answers
             stays = replica.model.kind == "judge" and (waits or self._gave_up(rival))
             if self.is_called(rival) or (not stays and self._shortens(rival)):
-                self._keep(rival, replica)
+                self._reserve_devices(rival, replica)
                 return True
         return False
 
-    def _keep(self, replica: Replica, instead: Replica) -> None:
+    def _reserve_devices(self, replica: Replica, instead: Replica) -> None:
         """Keeps a replica's devices free for it as they are given up one by one, where two places only overlap."""
         if replica.held != instead.held and not any(device in self._kept for device in replica.held):
             self._kept.update(dict.fromkeys(replica.held, replica))
             self._wake(replica.key)
 
-    def _is_kept_from(self, replica: Replica) -> bool:
+    def _is_blocked(self, replica: Replica) -> bool:
         """True if one of its devices is kept free for a replica of an earlier model, or for one of the pilot."""
         for device in replica.held:
             other = self._kept.get(device, replica)
             if other.state is ReplicaState.RETIRED or not self._shortens(other):
-                self._keep_no_more(other)
+                self._release_devices(other)
             elif other.number < replica.number or (other is not replica and self._work.pilot_ready(other.key)):
                 return True
         return False
 
-    def _keep_no_more(self, replica: Replica) -> None:
+    def _release_devices(self, replica: Replica) -> None:
         for device in replica.held:
             if self._kept.get(device) is replica:
                 del self._kept[device]
@@ -499,7 +506,7 @@ class Places:
         """Returns why the replica gives up its place, or an empty string if it stays."""
         if self._shared or not replica.worked:
             return ""
-        if self._is_called_away(replica) or self._is_owed(replica):
+        if self._is_called_away(replica) or self._must_return_device(replica):
             return "pilot"
         return "early" if self._can_leave_early(replica) else ""
 
@@ -508,7 +515,7 @@ class Places:
         self._leaving += bool(why) - bool(replica.leaving)
         replica.leaving = why
 
-    def left(self, replica: Replica) -> bool:
+    def record_end(self, replica: Replica) -> bool:
         """Records that the replica has ended. True if it left early."""
         early = replica.leaving == "early"
         if early:
@@ -524,7 +531,7 @@ class Places:
         """True if it still leaves now that its hands are empty: not if others have taken the judge meanwhile."""
         why = replica.leaving
         self.leave(replica, "")
-        called = self._is_called_away(replica) or self._is_owed(replica)
+        called = self._is_called_away(replica) or self._must_return_device(replica)
         if called if why == "pilot" else self._judges_next(replica):
             self.leave(replica, why)
         return bool(replica.leaving)
@@ -547,7 +554,7 @@ class Places:
         finish_hands, edits_take = len(replica.hands) * seconds, self._work.units_left(mine) * seconds
         load, unit = self._estimates.load, self._estimates.unit
         # With several judges, a place leaves for the one that it will load.
-        rival = min(self._judges_next(replica), key=self._comes_after, default=None)
+        rival = min(self._judges_next(replica), key=self._judge_sort_key, default=None)
         if rival is None or unit[rival.key].value is None or (loading := load[rival.key].value) is None:
             return False
         rest = self._estimates.rest(self._work, rival.key)
@@ -555,7 +562,7 @@ class Places:
         # The others finish the edits before this place, once its hands are empty, would have judged everything.
         return (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
 
-    def _comes_after(self, judge: Replica) -> float:
+    def _judge_sort_key(self, judge: Replica) -> float:
         """Sort key of judges for a place that they could have: the one with most left per place comes first."""
         return -self._estimates.rest(self._work, judge.key) / (self._fleet.active[judge.key] + 1)
 
@@ -571,24 +578,26 @@ class Places:
             return False
         # Dealt edits wait for their own replicas.
         dealt = self._dealt and replica.model.kind == "edit"
-        return not dealt and self._queues[name].has_pilot_for(replica.index)
+        return not dealt and self._queues[name].has_pilot_task(replica.index)
 
     def _is_called_away(self, replica: Replica) -> bool:
         """Rule 5: true if the pilot needs the replica's place for another model."""
-        if not self._work.piloting or self._work.pilot_ready(replica.key):
+        if not self._work.is_piloting or self._work.pilot_ready(replica.key):
             return False
         for rival in self._fleet.rivals(replica):
             kept = self._work.pilot_ready(rival.key) and rival in map(self._kept.get, replica.held)
             if kept or self.is_called(rival):
-                self._keep(rival, replica)
+                self._reserve_devices(rival, replica)
                 return True
         return False
 
-    def _is_owed(self, replica: Replica) -> bool:
+    def _must_return_device(self, replica: Replica) -> bool:
         """True for a judge that has finished its pilot on a place whose dealt edits wait for it to leave."""
         if not self._dealt or replica.model.kind == "edit" or self._work.pilot_left(replica.key):
             return False
-        if self._work.edits_wait_for_answers and not self._work.piloting:  # it does what it can before the next round
+        if (
+            self._work.edits_wait_for_answers and not self._work.is_piloting
+        ):  # it does what it can before the next round
             return False
         rivals = (rival for rival in self._fleet.rivals(replica) if rival.model.kind == "edit")
-        return any(self._queues[rival.key].belongs_to(rival.index) for rival in rivals)
+        return any(self._queues[rival.key].has_exclusive_task(rival.index) for rival in rivals)

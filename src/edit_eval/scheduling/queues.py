@@ -29,7 +29,7 @@ class RankedTasks:
         """The task of the lowest rank."""
         return self._heap[0][1] if self._heap else None
 
-    def put(self, task: Task) -> None:
+    def add(self, task: Task) -> None:
         """Adds a task."""
         heapq.heappush(self._heap, (task.rank, task))
 
@@ -42,12 +42,12 @@ class RankedTasks:
 
     def take_last(self, count: int) -> list[Task]:
         """Removes and returns the tasks of the highest ranks."""
-        tasks = self.in_order()
+        tasks = self.list_by_rank()
         kept = len(tasks) - count
         self._heap = [(task.rank, task) for task in tasks[:kept]]
         return tasks[kept:]
 
-    def in_order(self) -> list[Task]:
+    def list_by_rank(self) -> list[Task]:
         """Returns all tasks, lowest rank first."""
         return [task for _, task in sorted(self._heap)]
 
@@ -60,19 +60,19 @@ class PullQueue:
         self._tasks = RankedTasks()
         self._asking: dict[int, Task] = {}  # tasks that ask elsewhere, by number
 
-    def put(self, task: Task) -> None:
+    def add(self, task: Task) -> None:
         """Adds a task that can start, or comes back from a replica that had not begun it."""
         if task.asks_elsewhere:
             self._asking[task.number] = task
         else:
-            self._tasks.put(task)
+            self._tasks.add(task)
 
     def take(self, replica: Replica) -> Task | None:
         """Removes and returns the next task for this replica; None if there is none."""
         for number, task in self._asking.items():
             if self._may_try(replica.index, task):
                 return self._asking.pop(number)
-        if any(replica.index in task.failed_on and self._is_tried_by(task) for task in self._asking.values()):
+        if any(replica.index in task.failed_on and self._has_untried_replica(task) for task in self._asking.values()):
             return None
         return self._take_dealt(replica)
 
@@ -85,9 +85,9 @@ class PullQueue:
 
     def _is_for_another(self, index: int, suspect: Task) -> bool:
         """True if it failed on this replica and another replica, loaded or loading, can try it."""
-        return index in suspect.failed_on and self._is_tried_by(suspect)
+        return index in suspect.failed_on and self._has_untried_replica(suspect)
 
-    def _is_tried_by(self, task: Task) -> bool:
+    def _has_untried_replica(self, task: Task) -> bool:
         """True if a replica that it has not failed on is loaded or loading."""
         return any(
             replica.wanted and not replica.leaving and replica.index not in task.failed_on for replica in self._replicas
@@ -106,36 +106,38 @@ class PullQueue:
     def retire(self, index: int) -> None:
         """Reports that this replica will not come back."""
 
-    def go(self, index: int) -> None:
+    def mark_away(self, index: int) -> None:
         """Reports that this replica is away for a while."""
 
-    def come(self, index: int) -> None:
+    def mark_back(self, index: int) -> None:
         """Reports that this replica is back."""
 
-    def open_to(self, index: int) -> int:
+    def count_open_tasks(self, index: int) -> int:
         """Returns how many of the tasks that can start this replica may take."""
-        return len(self._tasks) + len(self._asking) - self.closed_to(index)
+        return len(self._tasks) + len(self._asking) - self.count_closed_tasks(index)
 
-    def closed_to(self, index: int) -> int:
+    def count_closed_tasks(self, index: int) -> int:
         """Returns how many of them ask for another replica."""
         return sum(not self._may_try(index, task) for task in self._asking.values())
 
-    def has_pilot_for(self, index: int) -> bool:
+    def has_pilot_task(self, index: int) -> bool:
         """True if this replica may take one of the pilot's tasks now."""
         asking = any(task.phase == PILOT and self._may_try(index, task) for task in self._asking.values())
         return asking or (self._tasks.first is not None and self._tasks.first.phase == PILOT)
 
     def awaits(self, index: int) -> bool:
         """True if this replica should wait: a task will be open to it, if not now."""
-        return self.open_to(index) > 0
+        return self.count_open_tasks(index) > 0
 
-    def belongs_to(self, index: int) -> bool:
+    def has_exclusive_task(self, index: int) -> bool:
         """True if a task waits for this replica and for no other that is loaded or loading."""
-        return any(index not in task.failed_on and not self._is_tried_by(task) for task in self._asking.values())
+        return any(
+            index not in task.failed_on and not self._has_untried_replica(task) for task in self._asking.values()
+        )
 
-    def dealt(self, later: Sequence[Task] = ()) -> list[list[Task]]:
+    def list_tasks(self, later: Sequence[Task] = ()) -> list[list[Task]]:
         """Returns the tasks that can start, and those of `later` phases: one list per replica, or one shared list."""
-        return [[*self._asking.values(), *self._tasks.in_order(), *later]]
+        return [[*self._asking.values(), *self._tasks.list_by_rank(), *later]]
 
     def batch(self) -> tuple[int, int] | None:
         """Returns which batch is under way and how many this phase has as of now; None without batches."""
@@ -162,10 +164,10 @@ class RoundRobinQueue(PullQueue):
         self._owners = list(range(len(replicas)))
         self._away: set[int] = set()
 
-    def put(self, task: Task) -> None:
+    def add(self, task: Task) -> None:
         if task.failed_on or task.alone:
-            return super().put(task)
-        self._own[self._owner(task)].put(task)
+            return super().add(task)
+        self._own[self._owner(task)].add(task)
 
     def _owner(self, task: Task) -> int:
         return self._owners[task.units[0] % len(self._owners)]
@@ -176,11 +178,11 @@ class RoundRobinQueue(PullQueue):
             return super()._take_dealt(replica)
         return own.pop()
 
-    def go(self, index: int) -> None:
+    def mark_away(self, index: int) -> None:
         if self.awaits(index):  # a replica that is stopped with nothing left for it has missed nothing
             self._away.add(index)
 
-    def come(self, index: int) -> None:
+    def mark_back(self, index: int) -> None:
         if index not in self._away:
             return
         self._away.discard(index)
@@ -193,23 +195,23 @@ class RoundRobinQueue(PullQueue):
             shares[index] -= 1
             shares[shortest] += 1
         for taker, task in zip(takers, self._own[index].take_last(len(takers)), strict=True):
-            self._own[taker].put(task)
+            self._own[taker].add(task)
 
     def retire(self, index: int) -> None:
         if index in self._owners and len(self._owners) > 1:
             self._owners.remove(index)
         orphans, self._own[index] = self._own[index], RankedTasks()
-        for task in orphans.in_order():
-            self._tasks.put(task)
+        for task in orphans.list_by_rank():
+            self._tasks.add(task)
 
-    def open_to(self, index: int) -> int:
-        return len(self._own[index]) + super().open_to(index)
+    def count_open_tasks(self, index: int) -> int:
+        return len(self._own[index]) + super().count_open_tasks(index)
 
-    def belongs_to(self, index: int) -> bool:
-        return len(self._own[index]) > 0 or super().belongs_to(index)
+    def has_exclusive_task(self, index: int) -> bool:
+        return len(self._own[index]) > 0 or super().has_exclusive_task(index)
 
-    def dealt(self, later: Sequence[Task] = ()) -> list[list[Task]]:
-        shares = [own.in_order() for own in self._own]
+    def list_tasks(self, later: Sequence[Task] = ()) -> list[list[Task]]:
+        shares = [own.list_by_rank() for own in self._own]
         for task in later:
             shares[self._owner(task)].append(task)
         return shares
@@ -231,15 +233,15 @@ class BatchSyncQueue(RoundRobinQueue):
         self._out: set[int] = set()
         self._units: set[int] = set()  # all units since the queue was last empty
 
-    def put(self, task: Task) -> None:
+    def add(self, task: Task) -> None:
         if not len(self) and not self._out:
             self._units.clear()
         self._units.add(task.units[0])
-        super().put(task)
+        super().add(task)
 
     def take(self, replica: Replica) -> Task | None:
         if not self._batch and not self._out:
-            there = [self._replicas[owner] for owner in self._in_turn() if owner not in self._away]
+            there = [self._replicas[owner] for owner in self._order_owners() if owner not in self._away]
             self._batch = {peer.index: task for peer in there if (task := super(BatchSyncQueue, self).take(peer))}
         task = self._batch.pop(replica.index, None)
         if task is not None:
@@ -249,7 +251,7 @@ class BatchSyncQueue(RoundRobinQueue):
     def finish(self, task: Task) -> None:
         self._out.discard(task.number)
 
-    def _in_turn(self) -> list[int]:
+    def _order_owners(self) -> list[int]:
         """Returns the owners in the order in which they get shared tasks: those a suspect failed on come last."""
         first = next(iter(self._asking.values()), self._tasks.first)
         failed_on = [owner for owner in self._owners if first is not None and owner in first.failed_on]
@@ -259,28 +261,28 @@ class BatchSyncQueue(RoundRobinQueue):
         turn = self._owners[after:] + self._owners[:after]
         return sorted(turn, key=failed_on.__contains__)
 
-    def go(self, index: int) -> None:
-        super().go(index)
+    def mark_away(self, index: int) -> None:
+        super().mark_away(index)
         if index in self._batch:
-            super().put(self._batch.pop(index))
+            super().add(self._batch.pop(index))
 
     def retire(self, index: int) -> None:
-        self.go(index)
+        self.mark_away(index)
         super().retire(index)
 
-    def open_to(self, index: int) -> int:
-        return int(self.belongs_to(index))
+    def count_open_tasks(self, index: int) -> int:
+        return int(self.has_exclusive_task(index))
 
     def awaits(self, index: int) -> bool:
         if index in self._batch or len(self._own[index]):
             return True
         # Shared tasks go to replicas that have none of their own.
-        free = [owner for owner in self._in_turn() if not len(self._own[owner])]
+        free = [owner for owner in self._order_owners() if not len(self._own[owner])]
         there = [owner for owner in free if owner not in self._away]
         count = len(self._asking) + len(self._tasks)
         return index in free[:count] or index in there[:count]
 
-    def belongs_to(self, index: int) -> bool:
+    def has_exclusive_task(self, index: int) -> bool:
         return index in self._batch or (not self._batch and self.awaits(index))
 
     def batch(self) -> tuple[int, int] | None:

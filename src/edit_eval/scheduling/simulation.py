@@ -14,7 +14,7 @@ from itertools import combinations, islice
 from math import inf
 from typing import Any
 
-from edit_eval.scheduling.estimates import Estimates, Mean, known
+from edit_eval.scheduling.estimates import Estimates, Mean, collect_means
 from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import ANSWERS_FROM, Model, Task, Work
@@ -45,13 +45,13 @@ class Elapsed:
 
 
 @dataclass
-class Began:
+class StartTimes:
     """When each load and each task began, finished ones included."""
 
     replicas: dict[int, float] = field(default_factory=dict)
     tasks: dict[int, float] = field(default_factory=dict)
 
-    def elapsed(self, now: float) -> Elapsed:
+    def compute_elapsed(self, now: float) -> Elapsed:
         """Returns how long each has been under way at `now`."""
         of = ({number: now - began for number, began in them.items()} for them in (self.replicas, self.tasks))
         return Elapsed(*of)
@@ -93,7 +93,7 @@ class Simulation:
 
     def run(self) -> float:
         """Runs until nothing more happens. Returns the seconds that it took."""
-        self._do(self._policy.look() if self._processes else self._policy.begin())
+        self._do(self._policy.report_new_work() if self._processes else self._policy.begin())
         while self._coming:
             for _, _, order, happens, process, about in self._now_due():
                 if order == process.order:
@@ -110,7 +110,7 @@ class Simulation:
                 continue
             self._now = when
             due.append(event)
-            if happens == self._done:
+            if happens == self._finish_task:
                 self._free(process, about[0])
         return due
 
@@ -146,22 +146,22 @@ class Simulation:
             {"prepare": self._prepare, "load": self._load, "stop": self._stop}[verb](process)
 
     def _prepare(self, process: _Process, gone: float = 0.0) -> None:
-        self._later(self._timing.prepare.get(process.replica.key, 0.0) - gone, self._prepared, process)
+        self._later(self._timing.prepare.get(process.replica.key, 0.0) - gone, self._finish_preparing, process)
 
     def _load(self, process: _Process, gone: float = 0.0) -> None:
-        self._later(self._timing.load.get(process.replica.key, 0.0) - gone, self._loaded, process)
+        self._later(self._timing.load.get(process.replica.key, 0.0) - gone, self._finish_loading, process)
 
     def _stop(self, process: _Process, gone: float = 0.0) -> None:
         process.order += 1
         # A process that is not loaded is killed, which takes no time.
         seconds = self._timing.unload.get(process.replica.key, 0.0) if process.loaded else 0.0
-        self._later(seconds - gone, self._ended, process)
+        self._later(seconds - gone, self._finish_stopping, process)
 
     def _begin(self, process: _Process, gone: float = 0.0) -> None:
         task = process.waiting.popleft()
         process.running[task.number] = self._now
         seconds = self._timing.task(task)
-        self._later(seconds - gone, self._done, process, task, seconds)
+        self._later(seconds - gone, self._finish_task, process, task, seconds)
 
     def _later(self, seconds: float, happens: Callable[..., Sequence[Command]], process: _Process, *about: Any) -> None:
         self._count += 1
@@ -170,14 +170,14 @@ class Simulation:
 
     # -- events --
 
-    def _prepared(self, process: _Process) -> Sequence[Command]:
+    def _finish_preparing(self, process: _Process) -> Sequence[Command]:
         self._span(process.replica, "starting", process.since, self._now)
-        return self._policy.prepared(process.replica)
+        return self._policy.report_prepared(process.replica)
 
-    def _loaded(self, process: _Process) -> Sequence[Command]:
+    def _finish_loading(self, process: _Process) -> Sequence[Command]:
         replica, process.loaded = process.replica, True
         self._span(replica, "loading", process.since, self._now)
-        return self._policy.loaded(replica, self._now - process.since, self._timing.capacity.get(replica.key, 1))
+        return self._policy.report_loaded(replica, self._now - process.since, self._timing.capacity.get(replica.key, 1))
 
     def _free(self, process: _Process, task: Task) -> None:
         """Ends a computed task and begins the next one in hand."""
@@ -187,16 +187,16 @@ class Simulation:
         if process.waiting:
             self._begin(process)
 
-    def _done(self, process: _Process, task: Task, seconds: float) -> Sequence[Command]:
+    def _finish_task(self, process: _Process, task: Task, seconds: float) -> Sequence[Command]:
         first = 0 if process.replica.model.kind == "edit" else ANSWERS_FROM
         for unit in task.units:
             self._work.settle(first + unit)
-        return self._policy.done(process.replica, task, seconds)
+        return self._policy.report_done(process.replica, task, seconds)
 
-    def _ended(self, process: _Process) -> Sequence[Command]:
+    def _finish_stopping(self, process: _Process) -> Sequence[Command]:
         if process.loaded:
             self._span(process.replica, "unloading", process.since, self._now)
-        return self._policy.ended(process.replica)
+        return self._policy.report_ended(process.replica)
 
 
 _BUSY = {
@@ -289,7 +289,7 @@ def rest_of_a_run(
     """
     if work.tasks_left > MOST_SIMULATED or work.tasks_left * SIMULATING > affordable:
         return _bound(work, estimates, policy)
-    unit = known(estimates.unit)
+    unit = collect_means(estimates.unit)
     models = {replica.model for replica in policy.replicas if replica.state is not ReplicaState.RETIRED}
     left = [model for model in models if work.units_left(model.key)]
     missing = tuple(sorted({model.kind for model in left if model.key not in unit}))
@@ -300,7 +300,7 @@ def rest_of_a_run(
         capacity[replica.key] = max(replica.capacity, capacity.get(replica.key, 1))
     timing = Timing(
         task=lambda task: unit.get(task.model, 0.0) * len(task.units),
-        load=known(estimates.load),
+        load=collect_means(estimates.load),
         prepare=_like_the_others(estimates.start, models),
         unload=_like_the_others(estimates.unload, models),
         capacity=capacity,
@@ -310,7 +310,7 @@ def rest_of_a_run(
 
 def _like_the_others(means: Mapping[str, Mean], models: Iterable[Model]) -> dict[str, float]:
     """Returns seconds by model; an unseen model gets the mean of the others."""
-    seen = known(means)
+    seen = collect_means(means)
     usual = sum(seen.values()) / len(seen) if seen else 0.0
     return {model.key: seen.get(model.key, usual) for model in models}
 
@@ -319,7 +319,7 @@ def _bound(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
     """Returns the same by `time_left`; units under way count whole."""
     demands = []
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
-        alive = [replica for replica in policy.of(model.key) if replica.state is not ReplicaState.RETIRED]
+        alive = [replica for replica in policy.replicas_of(model.key) if replica.state is not ReplicaState.RETIRED]
         unit, load = estimates.unit[model.key].value, estimates.load[model.key].value
         per_replica = max((len(replica.place) / replica.capacity for replica in alive), default=1.0)
         there = any(replica.state is ReplicaState.LOADED for replica in alive)

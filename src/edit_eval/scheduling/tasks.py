@@ -37,12 +37,12 @@ class Model:
         object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
     @classmethod
-    def of(cls, key: str, places: tuple[tuple[str, ...], ...], holds_device: bool = True) -> Model:
+    def from_key(cls, key: str, places: tuple[tuple[str, ...], ...], holds_device: bool = True) -> Model:
         """Returns the model of a task's key, `edit:NAME` or `judge:NAME`."""
         kind, _, name = key.partition(":")
         return cls(name, "edit" if kind == "edit" else "judge", places, holds_device)
 
-    def held(self, place: tuple[str, ...]) -> tuple[str, ...]:
+    def resources_of(self, place: tuple[str, ...]) -> tuple[str, ...]:
         """Returns what a replica there keeps from others: its devices, or else a place of its own that none wants."""
         return place if self.holds_device else (f"{self.key} on {'+'.join(place)}",)
 
@@ -129,7 +129,7 @@ class Work:
         task = Task(self._count, model, tuple(units), phase, alone=alone, by_the_way=by_the_way, failed_on=failed_on)
         return self._enter(task, after)
 
-    def again(self, task: Task, *, after: Iterable[int] = (), **other: Any) -> Task:
+    def add_again(self, task: Task, *, after: Iterable[int] = (), **other: Any) -> Task:
         """Adds a task once more, under a number of its own, with `other` fields than it had."""
         return self._enter(replace(task, number=self._count, missing=0, edits_missing=0, **other), after)
 
@@ -165,12 +165,12 @@ class Work:
         self.phase = min((phase for phase in self._left if phase != PILOT), default=0)
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """True if nothing is left and nothing more may come."""
         return not self._left and not self.kept
 
     @property
-    def piloting(self) -> bool:
+    def is_piloting(self) -> bool:
         """True while part of the pilot is left."""
         return PILOT in self._left
 
@@ -179,20 +179,20 @@ class Work:
         """Number of unfinished tasks in all phases."""
         return sum(sum(models.values()) for models in self._left.values())
 
-    def left(self, model: str) -> int:
+    def count_tasks_left(self, model: str) -> int:
         """Returns the number of unfinished tasks of `model` in the pilot and the present phase."""
         present, pilot = self._left.get(self.phase), self._left.get(PILOT)
         return (present.get(model, 0) if present else 0) + (pilot.get(model, 0) if pilot else 0)
 
-    def under_way(self, model: str) -> int:
+    def count_ready_tasks(self, model: str) -> int:
         """Returns how many of these wait for no edit and no answer."""
-        return self.left(model) - self._waits[model]
+        return self.count_tasks_left(model) - self._waits[model]
 
     def units_left(self, model: str) -> int:
         """Returns the number of unfinished units of `model` in all phases."""
         return self._units[model]
 
-    def held(self, model: str) -> list[Task]:
+    def list_held_tasks(self, model: str) -> list[Task]:
         """Returns the tasks of `model` that only their phase holds back, in order."""
         return [task for phase in sorted(self._held) for task in self._held[phase] if task.model == model]
 

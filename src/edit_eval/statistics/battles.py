@@ -30,15 +30,15 @@ from edit_eval.statistics.strengths import Davidson, RankedStrength, Strength, S
 from edit_eval.statistics.votes import (
     BACKWARD,
     FORWARD,
-    lost_for_want_of_an_edit,
     shares,
     tables_of,
     value_names,
+    votes_against_failures,
     votes_of,
 )
 
 
-class Fought(StrEnum):
+class BattleOutcome(StrEnum):
     """Outcome of a battle."""
 
     FIRST = "first"
@@ -77,7 +77,7 @@ class PairBattles(msgspec.Struct, frozen=True, kw_only=True):
     missing: int
 
     @property
-    def decided(self) -> int:
+    def n_decided(self) -> int:
         """Those with an outcome."""
         return self.first + self.second + self.tie + self.contradiction
 
@@ -114,7 +114,7 @@ class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     battles: int
     samples: int
     """With an answer."""
-    outcomes: dict[Fought, int]
+    outcomes: dict[BattleOutcome, int]
     """Number of battles by outcome."""
     missing: dict[str, int]
     """Battles without an outcome, by status."""
@@ -126,9 +126,9 @@ class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Not in the document unless the design is extended."""
 
     @property
-    def decided(self) -> int:
+    def n_decided(self) -> int:
         """Battles with an outcome."""
-        return self.battles - self.outcomes[Fought.MISSING]
+        return self.battles - self.outcomes[BattleOutcome.MISSING]
 
 
 class JudgeBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -160,20 +160,20 @@ class RunBattles(JudgeBattles, frozen=True, kw_only=True, omit_defaults=True):
     coverage: RequiredCoverage
 
 
-def fought(judgement: Judgement, score: str) -> Fought:
+def battle_outcome(judgement: Judgement, score: str) -> BattleOutcome:
     """Returns the outcome of a battle: the winner got more in one order and no less in the other."""
     given = shares(judgement, score)
     if given is None:
-        return Fought.MISSING
+        return BattleOutcome.MISSING
     leans = {math.copysign(1, share - 0.5) for share, _ in given.values() if share != 0.5}
     if not leans:
-        return Fought.TIE
+        return BattleOutcome.TIE
     if len(leans) > 1:
-        return Fought.CONTRADICTION
-    return Fought.FIRST if leans == {1.0} else Fought.SECOND
+        return BattleOutcome.CONTRADICTION
+    return BattleOutcome.FIRST if leans == {1.0} else BattleOutcome.SECOND
 
 
-def preferred(judgement: Judgement, question: str, reading: Reading) -> tuple[str, str | None]:
+def preference_of(judgement: Judgement, question: str, reading: Reading) -> tuple[str, str | None]:
     """Returns the edit model whose edit a question showed first, and the preferred one: "" is a tie, None no answer."""
     order = BACKWARD if question.endswith(f".{BACKWARD}") else FORWARD
     first = judgement.other if order == BACKWARD else judgement.edit_model
@@ -200,7 +200,7 @@ def battles_by_judge(
         judge: (
             by_judge[judge],
             {
-                score: _come_to(results, by_judge[judge], score, tables, results.scoring[judge].looks)
+                score: _summarise_battles(results, by_judge[judge], score, tables, results.scoring[judge].looks)
                 for score in sorted(
                     results.scoring[judge].scales, key=lambda name: name != results.scoring[judge].headline
                 )
@@ -210,7 +210,7 @@ def battles_by_judge(
     }
 
 
-def together(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> JointStrengths:
+def fit_joint_strengths(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> JointStrengths:
     """Returns the strengths by all of a judge's questions at once.
 
     Intervals are clustered on source images, so that several answers about one picture are not several pictures.
@@ -227,29 +227,31 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
     return JointStrengths(strengths=ranking.strengths, differences=ranking.differences, family=ranking.family)
 
 
-def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables: int, looks: int) -> ScoreBattles:
+def _summarise_battles(
+    results: Results, battles: Sequence[Judgement], score: str, tables: int, looks: int
+) -> ScoreBattles:
     """Returns the results of a judge's battles by one of its scores."""
     votes = votes_of(battles, score, results.samples)
     edits = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.status for edit in results.edits}
-    lost = lost_for_want_of_an_edit(battles, edits, results.samples)
-    outcomes = Counter[Fought]()
+    lost = votes_against_failures(battles, edits, results.samples)
+    outcomes = Counter[BattleOutcome]()
     missing = Counter[str]()
-    pairs: dict[tuple[str, str], Counter[Fought]] = defaultdict(Counter)
+    pairs: dict[tuple[str, str], Counter[BattleOutcome]] = defaultdict(Counter)
     contradicted: dict[str, list[bool]] = defaultdict(list)
     clusters = {sample.id: sample.cluster or sample.id for sample in results.samples}
     took_first = 0
     for battle in battles:
-        came = fought(battle, score)
-        if came is not Fought.MISSING:
-            contradicted[clusters[battle.sample_id]].append(came is Fought.CONTRADICTION)
-        if came is Fought.CONTRADICTION:
+        came = battle_outcome(battle, score)
+        if came is not BattleOutcome.MISSING:
+            contradicted[clusters[battle.sample_id]].append(came is BattleOutcome.CONTRADICTION)
+        if came is BattleOutcome.CONTRADICTION:
             took_first += (shares(battle, score) or {})[FORWARD][0] > 0.5
         outcomes[came] += 1
         pairs[battle.edit_model, battle.other][came] += 1
-        if came is Fought.MISSING:
+        if came is BattleOutcome.MISSING:
             status, _ = battle.outcome(score) or (battle.status, "")
             missing[status.value] += 1
-    decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
+    decided = sum(outcomes.values()) - outcomes[BattleOutcome.MISSING]
     rated = partial(preferences, edit_models=results.edit_models, looks=looks)
     ranking = rated(votes, taken_in={vote.rater for vote in votes}, tables=tables)
     return ScoreBattles(
@@ -260,12 +262,12 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables:
         answers=ranking.votes,
         battles=len(battles),
         samples=ranking.samples,
-        outcomes={outcome: outcomes[outcome] for outcome in Fought},
+        outcomes={outcome: outcomes[outcome] for outcome in BattleOutcome},
         missing=dict(sorted(missing.items())),
         contradictions=Contradictions(
-            count=outcomes[Fought.CONTRADICTION],
+            count=outcomes[BattleOutcome.CONTRADICTION],
             first=took_first,
-            share=outcomes[Fought.CONTRADICTION] / decided if decided else None,
+            share=outcomes[BattleOutcome.CONTRADICTION] / decided if decided else None,
             ci95=failure_interval(
                 np.array([each for of in contradicted.values() for each in of], dtype=np.float64),
                 np.repeat(np.arange(len(contradicted)), [len(of) for of in contradicted.values()]),
@@ -274,10 +276,12 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables:
             else None,
         ),
         pairs=[
-            PairBattles(a=a, b=b, **{outcome.value: pairs[a, b][outcome] for outcome in Fought})
+            PairBattles(a=a, b=b, **{outcome.value: pairs[a, b][outcome] for outcome in BattleOutcome})
             for a, b in sorted(pairs, key=lambda two: [results.edit_models.index(model) for model in two])
         ],
-        with_failures=[row.unranked for row in rated([*votes, *lost], taken_in={vote.rater for vote in lost}).strengths]
+        with_failures=[
+            row.plain_strength for row in rated([*votes, *lost], taken_in={vote.rater for vote in lost}).strengths
+        ]
         if lost
         else None,
         looks=Looks(rounds=min(results.rounds, looks), of=looks, level=level(looks)) if looks > 1 else None,
@@ -312,8 +316,8 @@ def as_others_rate(battles: Sequence[Judgement], scores: Sequence[str]) -> dict[
     if others_may_read(battles):
         return {}
     definitions: dict[str, Callable[[], Mapping[str, float]]] = {
-        "geditbench_v2": lambda: geditbench_v2([_by_name(battles, score) for score in scores]),
-        "genarena": lambda: genarena(_agreed(battles, scores[0])),
+        "geditbench_v2": lambda: geditbench_v2([_outcomes_by_name(battles, score) for score in scores]),
+        "genarena": lambda: genarena(_joint_outcomes(battles, scores[0])),
     }
     return {name: dict(points) for name, of in definitions.items() if (points := of())}
 
@@ -330,11 +334,11 @@ Outcome = tuple[str, str, float]
 """Two edit models and the first one's result: 1, 0, or .5."""
 
 
-def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
+def _outcomes_by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     """Returns the answers in the order that showed the model first by name first; the other order may lack one."""
     outcomes = []
     for battle in battles:
-        first, second = sorted((battle.edit_model, battle.other), key=_by_parts)
+        first, second = sorted((battle.edit_model, battle.other), key=_name_sort_key)
         name, _ = value_names(score, FORWARD if first == battle.edit_model else BACKWARD)
         given = [of.values[name] for reading in battle.readings for of in reading.values() if name in of.values]
         if given:
@@ -343,13 +347,13 @@ def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     return outcomes
 
 
-def _by_parts(name: str) -> tuple[list[tuple[bool, int, str]], str]:
+def _name_sort_key(name: str) -> tuple[list[tuple[bool, int, str]], str]:
     """Sorts names by their words and numbers, without capitals: `editor-9` before `editor-10`, `m@2` before `m+rw`."""
     parts = re.findall(r"\d+|[a-zA-Z]+", name.lower())
     return [(False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts], name
 
 
-def _agreed(battles: Sequence[Judgement], score: str) -> list[Outcome]:
+def _joint_outcomes(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     """Returns the answer of both orders; a tie if they differ, or an order was not answered."""
     outcomes = []
     for battle in battles:

@@ -92,7 +92,7 @@ class ScoreColumn:
             scored += 0 if score is None else round(count * (1 - self.unscored.get(sample, 0.0)))
         return scored, total
 
-    def failed_share(self, sample: str) -> float:
+    def failure_share(self, sample: str) -> float:
         """Returns the share of the sample's tried edits that failed."""
         failed = list(self.failed.get(sample, {}).values())
         return math.fsum(failed) / len(failed) if failed else 0.0
@@ -135,7 +135,7 @@ def columns_of(
         if judgement.judge in series and judgement.outcome(series[judgement.judge].score) is not None:
             judgements[judgement.edit_model, judgement.judge].setdefault(judgement.sample_id, []).append(judgement)
     failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
-    for edit in results.once.edits:
+    for edit in results.unique_results.edits:
         if edit.status not in _NOT_TRIED:
             failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
     skipped: dict[str, set[str]] = {edit_model: set() for edit_model in results.edit_models}
@@ -169,7 +169,7 @@ def columns_of(
                 unscored={sample: 1 - len(known[sample]) / len(of) for sample, of in of_samples.items()},
                 judgements={sample: len(of) for sample, of in of_samples.items()},
                 by_seed={
-                    sample: {seed: _of_seed(of_samples[sample], name, seed) for seed in seeds}
+                    sample: {seed: _mean_of_seed(of_samples[sample], name, seed) for seed in seeds}
                     for sample, seeds in made[edit_model].items()
                     if sample in of_samples
                 },
@@ -183,7 +183,7 @@ def columns_of(
     return columns
 
 
-def _of_seed(judgements: Sequence[Judgement], score: str, seed: int) -> float | None:
+def _mean_of_seed(judgements: Sequence[Judgement], score: str, seed: int) -> float | None:
     scores = [
         judgement.scores[score] for judgement in judgements if judgement.edit_seed == seed and score in judgement.scores
     ]
@@ -199,7 +199,7 @@ def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:
     return {sample: text for sample, text in words.items() if text}
 
 
-def by_judge(columns: Sequence[ScoreColumn]) -> dict[str, list[ScoreColumn]]:
+def group_by_judge(columns: Sequence[ScoreColumn]) -> dict[str, list[ScoreColumn]]:
     """Groups the columns by judge, in order: scores of different judges are never compared."""
     groups: dict[str, list[ScoreColumn]] = {}
     for column in columns:
@@ -222,7 +222,7 @@ def _differences(a: Mapping[str, object], b: Mapping[str, object], above: str) -
         if isinstance(of_a, Mapping) and isinstance(of_b, Mapping):
             yield from _differences(of_a, of_b, f"{above}{key}.")
         elif _plain(of_a) != _plain(of_b):
-            yield Difference(f"{above}{key}", *_shown(_text(of_a), _text(of_b)))
+            yield Difference(f"{above}{key}", *_shorten_texts(_text(of_a), _text(of_b)))
 
 
 def _plain(value: object) -> object:
@@ -276,7 +276,7 @@ def refuse_incomparable(columns: Sequence[ScoreColumn]) -> None:
                         picture,
                     )
                 )
-        asked = _asked_differently(a, b, common)
+        asked = _question_differences(a, b, common)
         if asked:
             raise incomparable(a.name, b.name, asked)
         if a.name == b.name:
@@ -293,7 +293,7 @@ def _another_picture(a: ScoreColumn, b: ScoreColumn, sample: str) -> str | None:
     return next((name for name, digest in ours.items() if len({digest, theirs.get(name, "")} - {""}) > 1), None)
 
 
-def _asked_differently(a: ScoreColumn, b: ScoreColumn, common: Sequence[str]) -> list[str]:
+def _question_differences(a: ScoreColumn, b: ScoreColumn, common: Sequence[str]) -> list[str]:
     by_key: dict[str, list[tuple[str, Difference]]] = {}
     for sample in common:
         of_a, of_b = a.asked.get(sample, {}), b.asked.get(sample, {})
@@ -319,7 +319,7 @@ def _text(value: object) -> str:
     return _DIGEST.sub(r"\1", text)
 
 
-def _shown(a: str, b: str) -> tuple[str, str]:
+def _shorten_texts(a: str, b: str) -> tuple[str, str]:
     """Shortens two texts, keeping the place where they begin to differ."""
     same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(a, b, strict=False)))
     start = same - _CONTEXT if max(len(a), len(b)) > _LONGEST_SHOWN and same > _CONTEXT else 0

@@ -11,7 +11,7 @@ import msgspec
 
 from edit_eval.records import Scale
 from edit_eval.statistics.failures import FailedEdits, PairedFailures
-from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests
+from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest
 from edit_eval.statistics.intervals import ImageWins
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.series import gain
@@ -59,7 +59,7 @@ class CategoryDifference:
     exploratory: bool = True
 
     @property
-    def shown(self) -> bool:
+    def is_significant(self) -> bool:
         """True if a and b are shown to differ here."""
         return self.p_adjusted is not None and self.p_adjusted <= ALPHA
 
@@ -111,7 +111,7 @@ class SampleDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     words_b: str = ""
 
     @property
-    def without_words(self) -> SampleDifference:
+    def scores_only(self) -> SampleDifference:
         """The same without what the judge said."""
         return msgspec.structs.replace(self, words_a="", words_b="")
 
@@ -304,7 +304,7 @@ def family_of(pairs: Sequence[Pair]) -> FamilyOfTests:
     """Returns the tests of all pairs of all judges."""
     return FamilyOfTests(
         tuple(
-            Contrast(
+            PairTest(
                 pair.a,
                 pair.b,
                 None if pair.difference is None else gain(pair.scale) * pair.difference,

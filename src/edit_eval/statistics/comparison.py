@@ -18,7 +18,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
-from edit_eval.statistics.columns import ScoreColumn, by_judge, columns_of, refuse_incomparable
+from edit_eval.statistics.columns import ScoreColumn, columns_of, group_by_judge, refuse_incomparable
 from edit_eval.statistics.compared import (
     FAR,
     MOST_NAMED,
@@ -34,7 +34,7 @@ from edit_eval.statistics.compared import (
     SampleDifference,
     family_of,
 )
-from edit_eval.statistics.failures import PairedFailures, failed_edits, paired_failures
+from edit_eval.statistics.failures import PairedFailures, compare_failures, count_failed_edits
 from edit_eval.statistics.families import Correction, ranks
 from edit_eval.statistics.gate import hold_against_first
 from edit_eval.statistics.intervals import (
@@ -49,13 +49,13 @@ from edit_eval.statistics.intervals import (
     estimate,
     holm,
     image_wins,
-    ruled_out_share,
+    share_ruled_out,
     tipping_share,
 )
-from edit_eval.statistics.outcomes import equal_within, outcome
+from edit_eval.statistics.outcomes import equivalence_margin, outcome
 from edit_eval.statistics.power import ALPHA, POWER, clusters_by_signs, clusters_needed, detectable_difference
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
-from edit_eval.statistics.verdict import Known, Verdict, verdict
+from edit_eval.statistics.verdict import Verdict, VerdictContext, verdict
 from edit_eval.text import Text
 
 SCHEMA = 3
@@ -104,7 +104,7 @@ class Comparison(PairedTests):
         return tuple(dict.fromkeys(column.judge for column in self.columns))
 
     @property
-    def of_models(self) -> ModelComparison:
+    def model_comparison(self) -> ModelComparison:
         """Its numbers as a run's summary has them: without the run's name, and without what judges said."""
         document = self.document()
         return ModelComparison(
@@ -114,7 +114,7 @@ class Comparison(PairedTests):
             family=document.family,
             columns=tuple(msgspec.structs.replace(column, run="", differs=()) for column in document.columns),
             pairs=tuple(
-                replace(pair, largest=tuple(sample.without_words for sample in pair.largest)) for pair in document.pairs
+                replace(pair, largest=tuple(sample.scores_only for sample in pair.largest)) for pair in document.pairs
             ),
         )
 
@@ -142,7 +142,7 @@ def compare(
     margin: float | None = None,
     allow_unscored: float | None = None,
     notes: Sequence[str] = (),
-    known: Known | None = None,
+    known: VerdictContext | None = None,
     guidance: Mapping[str, str] = MappingProxyType({}),
 ) -> Comparison:
     """Compares every two columns of the same judge; all pairs of all judges are one family of tests.
@@ -162,13 +162,13 @@ def compare(
         raise ConfigurationError(
             Text("a share of samples without a score is a number from 0 to 1, not {}", allow_unscored)
         )
-    of_judges = by_judge(columns)
+    of_judges = group_by_judge(columns)
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
     held = [_Both(a, b) for a, b in both]
     tests = sum(pair.mean_difference is not None and pair.mean_difference.p_value() is not None for pair in held)
-    pairs = _judged([_pair(pair, tests, detect) for pair in held], paired_failures(both), margin)
+    pairs = _decide_pairs([_pair(pair, tests, detect) for pair in held], compare_failures(both), margin)
     blind = {judge for judge in of_judges if known is not None and known.sees.get(judge) == "not_last"}
     ranked: dict[tuple[str, str], int | None] = {}
     places: dict[tuple[str, str], int] = {}
@@ -195,7 +195,7 @@ def compare(
     )
 
 
-def compare_models(results: Results, known: Known | None = None) -> Comparison | None:
+def compare_models(results: Results, known: VerdictContext | None = None) -> Comparison | None:
     """Compares the edit models of one run: the numbers of `edit-eval compare RUN`; None with fewer than two.
 
     Differences between the models and notes on the run are left out. What is `known` is as for `compare`.
@@ -216,12 +216,12 @@ def columns_to_test(results: Results, score: str | None = None) -> list[ScoreCol
             column.scores and all(column.clusters[s] for s, score in column.scores.items() if score is not None)
             for column in of
         )
-        for judge, of in by_judge(columns).items()
+        for judge, of in group_by_judge(columns).items()
     }
     return [column for column in columns if testable[column.judge]]
 
 
-def verdict_on_models(results: Results, comparison: Comparison | None, known: Known) -> Verdict:
+def verdict_on_models(results: Results, comparison: Comparison | None, known: VerdictContext) -> Verdict:
     """Returns the verdict of a run: on what `compare_models` found of it, and on judges that this left out."""
     columns = _columns(results)
     tested = {column.judge for column in comparison.columns} if comparison else set()
@@ -294,7 +294,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         mean_a=both.mean(both.of_a),
         mean_b=both.mean(both.of_b),
         **asdict(sample_mean if both.groups is None else category_mean),
-        exact=mean_difference is not None and mean_difference.by_signs,
+        exact=mean_difference is not None and mean_difference.is_decided_by_signs,
         outliers=_outliers(both, gains, mean_difference),
         sample_mean=sample_mean,
         category_mean=category_mean,
@@ -310,19 +310,19 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         losses=int((gains < -TIE).sum()),
         categories=_categories(both, span),
         largest=_largest(both),
-        needed=_needed(mean_difference, alpha, detect, span, len(common)),
+        needed=_size_needed(mean_difference, alpha, detect, span, len(common)),
         by_image=image_wins(gains, both.clusters, fewest=FEWEST_CLUSTERS) if common else ImageWins(),
         tipping_share=tipping_share(mean_difference.value, span) if mean_difference else None,
-        ruled_out_share=ruled_out_share(mean_difference.worth) if mean_difference else None,
-        equal_within=equal_within(mean_difference, span, alpha) if mean_difference else None,
+        ruled_out_share=share_ruled_out(mean_difference.worth) if mean_difference else None,
+        equal_within=equivalence_margin(mean_difference, span, alpha) if mean_difference else None,
         standard_error=mean_difference.standard_error
         if mean_difference and mean_difference.p_value() is not None
         else None,
-        settled_by=_settled_by(mean_difference, span, alpha),
+        settled_by=_images_to_settle(mean_difference, span, alpha),
     )
 
 
-def _needed(
+def _size_needed(
     mean_difference: Estimate | None, alpha: float, detect: float | None, span: float, samples: int
 ) -> dict[str, float | int] | None:
     if detect is None or mean_difference is None:
@@ -333,10 +333,10 @@ def _needed(
     return {"difference": detect, "samples": math.ceil(needed * samples / mean_difference.clusters), "clusters": needed}
 
 
-def _settled_by(mean_difference: Estimate | None, span: float, alpha: float) -> int | None:
+def _images_to_settle(mean_difference: Estimate | None, span: float, alpha: float) -> int | None:
     if mean_difference is None or abs(mean_difference.value) <= TIE:
         return None
-    if mean_difference.by_signs and (signs := mean_difference.signs):
+    if mean_difference.is_decided_by_signs and (signs := mean_difference.signs):
         return clusters_by_signs(signs.wins, signs.losses, mean_difference.clusters, alpha=alpha)
     return clusters_needed(mean_difference, abs(mean_difference.value), span, alpha=alpha)
 
@@ -363,7 +363,7 @@ def _more(pair: Pair) -> More:
 
 def _outliers(both: _Both, gains: FloatArray, mean_difference: Estimate | None) -> Outliers | None:
     """Returns the samples furthest to the side to which the differences are skewed, if they are."""
-    if mean_difference is None or not mean_difference.lopsided:
+    if mean_difference is None or not mean_difference.is_skewed:
         return None
     from_middle = (gains - np.median(gains)) * gain(both.scale) * math.copysign(1.0, mean_difference.asymmetry)
     furthest = np.argsort(-from_middle, kind="stable")[:MOST_NAMED]
@@ -431,7 +431,7 @@ def _largest(both: _Both) -> list[SampleDifference]:
     ]
 
 
-def _judged(
+def _decide_pairs(
     pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures], margin: float | None
 ) -> list[Pair]:
     """Returns the pairs with adjusted p-values, findings and outcomes."""
@@ -441,7 +441,7 @@ def _judged(
     adjusted_cells = benjamini_hochberg([pairs[place].categories[name].p for place, name in cells])
     by_cell = dict(zip(cells, adjusted_cells, strict=True))
     judged = []
-    for place, (pair, p, better) in enumerate(zip(pairs, family.adjusted(), family.better(), strict=True)):
+    for place, (pair, p, better) in enumerate(zip(pairs, family.adjust_p_values(), family.better(), strict=True)):
         failed = failures[pair.a, pair.b]
         tested = replace(
             pair,
@@ -529,5 +529,5 @@ def _column_summary(column: ScoreColumn, rank: int | None, place: int | None) ->
         **sure._asdict(),
         rank=rank,
         place=place,
-        failed=failed_edits(column),
+        failed=count_failed_edits(column),
     )

@@ -185,15 +185,17 @@ class ControlTest:
         self._series = series
         self._steps = steps
 
-    def against(self, controls: Iterable[Judgement], edits: Mapping[str, Scores]) -> dict[str, BesideEdits]:
+    def compare_with_edits(self, controls: Iterable[Judgement], edits: Mapping[str, Scores]) -> dict[str, BesideEdits]:
         """Returns what holds of a kind beside each edit model.
 
         `controls` are in the order in which they are asked about, and `edits` has each edit model's scores by sample.
         """
-        asked, known = self._asked(controls)
-        return {model: self._of_model(model, scores, known, asked, len(edits)) for model, scores in edits.items()}
+        asked, known = self._samples_and_scores(controls)
+        return {
+            model: self._compare_with_model(model, scores, known, asked, len(edits)) for model, scores in edits.items()
+        }
 
-    def _of_model(
+    def _compare_with_model(
         self, model: str, edits: Scores, control: Mapping[str, float], asked: Sequence[str], models: int
     ) -> BesideEdits:
         images, both = self._images, sorted(edits.keys() & control.keys())
@@ -229,10 +231,10 @@ class ControlTest:
 
     def is_shown(self, controls: Iterable[Judgement], edits: Mapping[str, Scores]) -> bool:
         """True if some edit model is shown to be above these; arguments as for `against`."""
-        asked, known = self._asked(controls)
+        asked, known = self._samples_and_scores(controls)
         return any(self._p(scores, known, asked, len(edits)) <= ALPHA for scores in edits.values())
 
-    def _asked(self, controls: Iterable[Judgement]) -> tuple[list[str], dict[str, float]]:
+    def _samples_and_scores(self, controls: Iterable[Judgement]) -> tuple[list[str], dict[str, float]]:
         """Returns the samples in the order in which they were asked about, and the scores of their controls."""
         of, score = list(controls), self._series.score
         scores = _scores((control for control in of if control.headline == score), score)
@@ -307,7 +309,7 @@ def steps_of(results: Results) -> tuple[int, ...] | None:
     return tuple(map(int, setting)) if isinstance(setting, list | tuple) else None
 
 
-def beside_edits(results: Results, judge: str, series: Series) -> dict[str, BesideEdits]:
+def compare_controls(results: Results, judge: str, series: Series) -> dict[str, BesideEdits]:
     """Returns for each kind of control the edit model most clearly above it.
 
     `below` is True if the control is shown to be worse than the edits of some model, `p` being at most .05. False if
@@ -320,11 +322,13 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, Besi
     )
     of_judge = [control for control in results.controls if control.judge == judge]
     for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
-        by_kind[kind] = test.best(test.against((control for control in of_judge if kind_of(control) == kind), edits))
+        by_kind[kind] = test.best(
+            test.compare_with_edits((control for control in of_judge if kind_of(control) == kind), edits)
+        )
     return by_kind
 
 
-def wanted(results: Results, asked: int) -> int:
+def count_needed_controls(results: Results, asked: int) -> int:
     """Returns how many samples with controls may show what as many as were `asked` did not; 0 if there are too few
     source images for more."""
     there = len({sample.cluster or sample.id for sample in results.samples if not (sample.fault or sample.follows)})
@@ -333,7 +337,7 @@ def wanted(results: Results, asked: int) -> int:
     return more if more > asked and more >= fewest(len(results.edit_models)) else 0
 
 
-def put_last(beside: Mapping[str, BesideEdits]) -> bool | None:
+def all_below_edits(beside: Mapping[str, BesideEdits]) -> bool | None:
     """True if all kinds are put below edits, False if one is not; None if that is not shown for one."""
     states = [of_kind.below for of_kind in beside.values()]
     return False if False in states else None if None in states or not states else True

@@ -50,12 +50,14 @@ class FailureGroup:
 
 def failures(results: Results) -> list[FailureGroup]:
     """Returns failures in groups: skipped samples, then edits, then judgements; the most frequent first within each."""
-    return sorted(_grouped(_each(results)), key=lambda group: (bool(group.edit_model), bool(group.judge), -group.count))
+    return sorted(
+        _group_failures(_each(results)), key=lambda group: (bool(group.edit_model), bool(group.judge), -group.count)
+    )
 
 
 def missing_scores(results: Results) -> list[FailureGroup]:
     """Returns why scores are missing beside a headline, most frequent first: these are no failed judgements."""
-    return sorted(_grouped(_beside_the_headline(results)), key=lambda group: -group.count)
+    return sorted(_group_failures(_each_missing_score(results)), key=lambda group: -group.count)
 
 
 def every_failure(results: Results) -> list[FailureGroup]:
@@ -79,7 +81,7 @@ def every_failure(results: Results) -> list[FailureGroup]:
     )
 
 
-def _grouped(rows: Iterable[_Found]) -> list[FailureGroup]:
+def _group_failures(rows: Iterable[_Found]) -> list[FailureGroup]:
     groups: dict[tuple[Status, str, str, str, bool, str], FailureGroup] = {}
     for status, reason, sample, edit_model, judge, score in rows:
         text, repeated = _SET_ASIDE.subn("", " ".join(reason[:_LONGEST].split()), count=1)
@@ -99,18 +101,18 @@ def _each(results: Results) -> Iterator[_Found]:
     for sample in results.samples:
         if sample.fault:
             yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
-    results = results.once
+    results = results.unique_results
     for edit in results.edits:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
-    for judgement in results.counted:
+    for judgement in results.coverage_judgements:
         if judgement.status in JUDGE_FAILED:
             about = f"{judgement.edit_model} : {judgement.other}" if judgement.other else judgement.edit_model
             yield judgement.status, judgement.reason, judgement.sample_id, about, judgement.judge, ""
 
 
-def _beside_the_headline(results: Results) -> Iterator[_Found]:
-    for judgement in results.once.judgements:
+def _each_missing_score(results: Results) -> Iterator[_Found]:
+    for judgement in results.unique_results.judgements:
         if judgement.status is Status.OK:
             for score, (status, reason) in judgement.missing.items():
                 if status in JUDGE_FAILED:
@@ -184,7 +186,7 @@ class PairedFailures:
         return self.p_adjusted is not None and self.p_adjusted <= ALPHA
 
 
-def failed_edits(column: ScoreColumn) -> FailedEdits:
+def count_failed_edits(column: ScoreColumn) -> FailedEdits:
     """Counts a column's failed edits, with the interval of their share."""
     edits = [(sample, failed) for sample, of_seeds in column.failed.items() for failed in of_seeds.values()]
     values = np.array([failed for _, failed in edits], dtype=np.float64)
@@ -198,7 +200,7 @@ def edits_by_model(results: Results) -> Iterator[ModelEdits]:
     for edit_model in results.edit_models:
         tried = [
             edit
-            for edit in results.once.edits
+            for edit in results.unique_results.edits
             if edit.edit_model == edit_model and edit.status not in (Status.PENDING, Status.SKIPPED)
         ]
         images = cluster_codes([clusters[edit.sample_id] for edit in tried])
@@ -214,12 +216,12 @@ def edits_by_model(results: Results) -> Iterator[ModelEdits]:
         yield ModelEdits(edit_model=edit_model, total=len(tried), **rates)
 
 
-def paired_failures(columns: Sequence[tuple[ScoreColumn, ScoreColumn]]) -> dict[tuple[str, str], PairedFailures]:
+def compare_failures(columns: Sequence[tuple[ScoreColumn, ScoreColumn]]) -> dict[tuple[str, str], PairedFailures]:
     """Compares, for each pair of columns by their names, failures of the edits that both tried.
 
     Several judges of the same two columns look at the same edits: these are one test, not several.
     """
-    by_names = {(a.name, b.name): _paired(a, b) for a, b in columns}
+    by_names = {(a.name, b.name): _compare_pair(a, b) for a, b in columns}
     return dict(zip(by_names, with_adjusted_p(list(by_names.values())), strict=True))
 
 
@@ -293,7 +295,7 @@ def exchange_p_value(differences: IntArray, clusters: IntArray) -> float:
     return min(1.0, float(chances[as_far].sum()))
 
 
-def _paired(a: ScoreColumn, b: ScoreColumn) -> PairedFailures:
+def _compare_pair(a: ScoreColumn, b: ScoreColumn) -> PairedFailures:
     edits = [
         (a.image(sample), failed, b.failed[sample][seed])
         for sample, of_seeds in a.failed.items()

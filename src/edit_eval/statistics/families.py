@@ -14,11 +14,11 @@ from typing import Literal
 
 from edit_eval.statistics.intervals import holm
 from edit_eval.statistics.power import ALPHA
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 
 @dataclass(frozen=True)
-class Contrast:
+class PairTest:
     """The test of one difference, a - b, where more is better."""
 
     a: str
@@ -44,17 +44,17 @@ class Correction:
     method: Literal["holm", "largest"] = "holm"
     """`largest`: by what the largest of all comes to by chance (`overlapping`)."""
 
-    def of_tests(self) -> Text:
+    def describe_tests(self) -> Text:
         """Says what corrected p-values are corrected for: a part of a sentence."""
         if self.method == "largest":
-            return Text("what the largest of {} reaches by chance", counted(self.tests, "slice"))
-        return Text("Holm over {}", counted(self.tests, "test"))
+            return Text("what the largest of {} reaches by chance", pluralize(self.tests, "slice"))
+        return Text("Holm over {}", pluralize(self.tests, "test"))
 
     def words(self) -> Text:
         """Says what a rank is, and what it was corrected for, as a sentence."""
-        beside = [counted(self.tests, "comparison")] if self.tests > 1 else []
-        beside += [counted(self.tables, "table")] if self.tables > 1 else []
-        beside += [counted(self.looks, "look")] if self.looks > 1 else []
+        beside = [pluralize(self.tests, "comparison")] if self.tests > 1 else []
+        beside += [pluralize(self.tables, "table")] if self.tables > 1 else []
+        beside += [pluralize(self.looks, "look")] if self.looks > 1 else []
         shared = Text("Models that share a rank are not shown to differ.")
         if not beside:
             return shared
@@ -69,7 +69,7 @@ class FamilyOfTests:
     Dunn, JASA 56, 1961), since the same data are in all of them. Both hold under any dependence.
     """
 
-    tests: tuple[Contrast, ...]
+    tests: tuple[PairTest, ...]
     tables: int = 1
     looks: int = 1
 
@@ -78,7 +78,7 @@ class FamilyOfTests:
         """What the p-values are corrected for."""
         return Correction(sum(test.p is not None for test in self.tests), self.tables, self.looks)
 
-    def adjusted(self) -> list[float | None]:
+    def adjust_p_values(self) -> list[float | None]:
         """Returns the corrected p of each test."""
         times = self.tables * self.looks
         return [None if p is None else min(1.0, p * times) for p in holm([test.p for test in self.tests])]
@@ -87,7 +87,7 @@ class FamilyOfTests:
         """Returns of each test the one shown to be better; None if neither is."""
         return [
             None if p is None or p > ALPHA or not test.difference else test.a if test.difference > 0 else test.b
-            for test, p in zip(self.tests, self.adjusted(), strict=True)
+            for test, p in zip(self.tests, self.adjust_p_values(), strict=True)
         ]
 
     def all_differ(self) -> bool:
@@ -99,7 +99,7 @@ HALF_KNOWN = math.sqrt(2)
 """Standard error, relative to that of another, of what is known half as well."""
 
 
-def ranks(contrasts: Sequence[Contrast], better: Sequence[str | None]) -> dict[str, int | None]:
+def ranks(contrasts: Sequence[PairTest], better: Sequence[str | None]) -> dict[str, int | None]:
     """Returns the rank of each that is in a contrast: 1 + the number shown to be better, in the order of the estimates.
 
     `better`: of each contrast who is shown to be better, by tests that a family has corrected; None for neither.

@@ -27,7 +27,7 @@ from itertools import combinations
 
 import numpy as np
 
-from edit_eval.statistics.families import Contrast, FamilyOfTests, ranks
+from edit_eval.statistics.families import FamilyOfTests, PairTest, ranks
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FEWEST_CLUSTERS,
@@ -106,7 +106,7 @@ class Fit:
         """Estimates a contrast of strengths; None if there are none, or nothing is known of their errors."""
         if self.strengths is None or self.errors is None:
             return None
-        return self.errors.of(float(contrast @ self.strengths), contrast)
+        return self.errors.estimate_contrast(float(contrast @ self.strengths), contrast)
 
     def interval(self, contrast: FloatArray) -> list[float | None] | None:
         """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
@@ -119,14 +119,14 @@ class Fit:
         estimate = self.estimate(unit(len(self.edit_models), place))
         return self.doubt or (None if estimate is None else estimate.doubt)
 
-    def between(self, a: int, b: int) -> list[float | None] | None:
+    def difference_interval(self, a: int, b: int) -> list[float | None] | None:
         """Returns the interval of the difference a - b, at `confidence`; None for an open end."""
         tail = (1 - self.confidence) / 2
         if (a, b) in self.above:
             return None if not (images := self.above[a, b]) else [_least(tail, images), None]
         if (b, a) in self.above:
             return None if not (images := self.above[b, a]) else [None, -_least(tail, images)]
-        ends = estimate.interval(confidence=self.confidence) if (estimate := self._of_two(a, b)) else None
+        ends = estimate.interval(confidence=self.confidence) if (estimate := self._estimate_difference(a, b)) else None
         return None if ends is None else [*ends]
 
     def p_value(self, a: int, b: int) -> float | None:
@@ -136,13 +136,13 @@ class Fit:
         """
         if images := self.above.get((a, b), self.above.get((b, a))):
             return min(1.0, 2.0 ** (1 - images))
-        return None if images == 0 or (estimate := self._of_two(a, b)) is None else estimate.p_value()
+        return None if images == 0 or (estimate := self._estimate_difference(a, b)) is None else estimate.p_value()
 
     def _error(self, a: int, b: int) -> float | None:
-        estimate = self._of_two(a, b)
+        estimate = self._estimate_difference(a, b)
         return None if estimate is None or estimate.doubt else estimate.standard_error
 
-    def _of_two(self, a: int, b: int) -> Estimate | None:
+    def _estimate_difference(self, a: int, b: int) -> Estimate | None:
         if self.doubt not in (None, UNBOUNDED):
             return None
         return self.estimate(unit(len(self.edit_models), a) - unit(len(self.edit_models), b))
@@ -153,7 +153,7 @@ class Fit:
         names = self.edit_models
         return FamilyOfTests(
             tuple(
-                Contrast(names[a], names[b], None if p is None else self.difference(a, b), self._error(a, b), p)
+                PairTest(names[a], names[b], None if p is None else self.difference(a, b), self._error(a, b), p)
                 for a, b in combinations(range(len(names)), 2)
                 for p in [self.p_value(a, b)]
             ),
@@ -181,7 +181,7 @@ class Errors:
     added: FloatArray
     """Covariance that differences between raters add to that of images; zeros for one rater."""
 
-    def of(self, value: float, contrast: FloatArray) -> Estimate:
+    def estimate_contrast(self, value: float, contrast: FloatArray) -> Estimate:
         """Estimates a contrast: the error by images as that of any mean, and what raters add."""
         reach = self.inverse @ contrast
         a, b = np.triu_indices(len(reach), 1)
@@ -226,16 +226,16 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, tables: 
     place = {model: number for number, model in enumerate(models)}
     left = np.array([place[vote.left] for vote in votes])
     right = np.array([place[vote.right] for vote in votes])
-    shares = np.array([vote.left_gets for vote in votes])
+    shares = np.array([vote.share_of_left for vote in votes])
     images = cluster_codes([vote.group for vote in votes])
     raters = cluster_codes([vote.rater for vote in votes])
     weights = _alike(left, right, np.array([vote.weight for vote in votes]), count)
-    if not _reached(left, right, np.full(len(left), 0.5), count).all():
+    if not _find_reachable(left, right, np.full(len(left), 0.5), count).all():
         return fit("not_connected")
-    telling = _telling(left, right, weights * (shares - 0.5), images, count)
+    telling = _count_decisive_images(left, right, weights * (shares - 0.5), images, count)
     if not telling:
         return fit("no_preference")
-    beats = _reached(left, right, shares, count)
+    beats = _find_reachable(left, right, shares, count)
     total, won = table_of_pairs(left, right, shares, weights, count)
     strengths, ties = np.zeros(count), np.zeros((count, count))
     bounded = bool(beats.all())
@@ -259,7 +259,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, tables: 
     return fit(UNBOUNDED, above={(a, b): len(np.unique(images[_met(left, right, a, b)])) for a, b in apart})
 
 
-def _telling(left: IntArray, right: IntArray, leanings: FloatArray, images: IntArray, count: int) -> int:
+def _count_decisive_images(left: IntArray, right: IntArray, leanings: FloatArray, images: IntArray, count: int) -> int:
     """Returns on how many images the votes on some pair of models lean to one of the two."""
     turned = np.where(left < right, leanings, -leanings)
     cells = (images * count + np.minimum(left, right)) * count + np.maximum(left, right)
@@ -296,7 +296,7 @@ def _errors(
     if persons > 1:
         influence = residuals[:, None] * (inverse[left] - inverse[right])
         # The cells of image and rater are in both sums.
-        added = _clustered(influence, raters) - _clustered(influence, raters * groups + images)
+        added = _cluster_covariance(influence, raters) - _cluster_covariance(influence, raters * groups + images)
     return Errors(inverse, scores, information, persons, added)
 
 
@@ -324,7 +324,7 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
     right = np.array([place[vote.right] for vote in votes])
     weights = np.array([vote.weight for vote in votes])
     tie = np.array([vote.tie for vote in votes])
-    won = np.array([vote.left_gets for vote in votes]) - tie / 2
+    won = np.array([vote.share_of_left for vote in votes]) - tie / 2
     has_ties = bool(tie.any())
     design = np.zeros((len(votes), count + 1))  # derivatives of the log-odds: strengths, and the side
     rows = np.arange(len(votes))
@@ -403,7 +403,7 @@ def newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
     return strengths - strengths.mean(), information
 
 
-def _clustered(scores: FloatArray, clusters: IntArray) -> FloatArray:
+def _cluster_covariance(scores: FloatArray, clusters: IntArray) -> FloatArray:
     """Returns the sum over clusters of squared sums, times G / (G - 1)."""
     _, codes = np.unique(clusters, return_inverse=True)
     groups = int(codes.max()) + 1
@@ -411,7 +411,7 @@ def _clustered(scores: FloatArray, clusters: IntArray) -> FloatArray:
     return np.asarray(sums.T @ sums * (groups / max(1, groups - 1)))
 
 
-def _reached(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> BoolArray:
+def _find_reachable(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> BoolArray:
     """Returns which model got something against which other, directly or in a chain (Ford, AMM 64, 1957)."""
     beats = np.eye(count, dtype=bool)
     beats[left[shares > 0], right[shares > 0]] = True

@@ -1,5 +1,5 @@
 """Decides whether another column may replace the first: `compare --fail-if-worse` and `gate`, for every column but the
-first. Whatever else must hold of two columns is a reason beside those of the scores (`_of_conditions`).
+first. Whatever else must hold of two columns is a reason beside those of the scores (`_condition_reasons`).
 
 Only the pairs with the first are tested, so power falls little with their number. A column that cannot be tested does
 not pass, and missing scores never help: a column passes only if it would for every score that could be missing, on all
@@ -31,7 +31,7 @@ from edit_eval.statistics.intervals import (
     normal_quantile,
     strict_lower,
 )
-from edit_eval.statistics.outcomes import untested
+from edit_eval.statistics.outcomes import doubt_of_pair
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed
 from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
 from edit_eval.text import Text
@@ -74,15 +74,15 @@ def hold_against_first(
         for (other, pair), p, failed in zip(held, adjusted, failures, strict=True):
             union = _Union(first, other, allow_unscored)
             lower = None
-            reasons = list(_of_scores(pair, p, tested=margin is None))
+            reasons = list(_score_reasons(pair, p, tested=margin is None))
             if margin is not None and pair.difference is not None:
                 lower = union.lower(ALPHA / tests)
-            reasons += _of_failures(failed)
+            reasons += _failure_reasons(failed)
             if not reasons and margin is None and union.could_be_worse():
                 reasons.append(union.open())
             elif not reasons and margin is not None:
-                reasons += _of_margin(union, lower, margin, tests)
-            reasons = [*_of_conditions(pair, blind, guidance), *reasons]
+                reasons += _margin_reasons(union, lower, margin, tests)
+            reasons = [*_condition_reasons(pair, blind, guidance), *reasons]
             candidates.append(
                 Candidate(
                     name=pair.b,
@@ -122,10 +122,10 @@ class _Union:
         of_first, of_other = _Part(first, forgiven=True), _Part(other, forgiven=False)
         rows = [(sample, *of_first.ends(sample), *of_other.ends(sample)) for sample in samples]
         # If the scale has no worst score, edits that the first failed say nothing against the other.
-        rows = [row for row in rows if not math.isinf(row[2]) or not of_first.failed(row[0])]
+        rows = [row for row in rows if not math.isinf(row[2]) or not of_first.failure_share(row[0])]
         self.total = len(rows)
-        unscored = {row[0] for row in rows if of_first.unscored(row[0]) or of_other.unscored(row[0])}
-        self.failed = sum(other.failed_share(row[0]) > 0 for row in rows)
+        unscored = {row[0] for row in rows if of_first.is_unscored(row[0]) or of_other.is_unscored(row[0])}
+        self.failed = sum(other.failure_share(row[0]) > 0 for row in rows)
         self.absent = sum((row[0] in first.scores) != (row[0] in other.scores) for row in rows)
         self.left_out = 0
         if allowed is not None and unscored and len(unscored) <= allowed * self.total + 1e-9:
@@ -153,18 +153,18 @@ class _Union:
             return True
         return any(
             mean_difference.value < 0 and ((p := mean_difference.p_value()) is None or p <= ALPHA)
-            for mean_difference in map(self._with, self._tried())
+            for mean_difference in map(self._estimate_at_value, self._trial_values())
         )
 
     def lower(self, alpha: float) -> float | None:
         """Returns the lower end for the least favourable missing scores; None if it is unbounded."""
         if not len(self.low) or np.isinf(self.low).any():
             return None
-        ends = [_lower_end(self._with(value), self.scale, alpha) for value in self._tried()]
+        ends = [_lower_end(self._estimate_at_value(value), self.scale, alpha) for value in self._trial_values()]
         known = [end for end in ends if end is not None]
         return min(known) if len(known) == len(ends) else None
 
-    def seen(self) -> tuple[Estimate, int] | None:
+    def estimate_complete(self) -> tuple[Estimate, int] | None:
         """Returns the estimate over the complete samples, and their number; None if a category has none."""
         if not self.known.any() or (
             self._groups is not None and len(np.unique(self._groups[self.known])) < len(np.unique(self._groups))
@@ -173,7 +173,7 @@ class _Union:
         groups = None if self._groups is None else self._groups[self.known]
         return estimate(self.low[self.known], self._images[self.known], groups), int(self.known.sum())
 
-    def _tried(self) -> list[float]:
+    def _trial_values(self) -> list[float]:
         """Returns values from the lowest possible to the highest missing one; with an open end, the highest known."""
         if self.known.all():
             return [0.0]
@@ -182,7 +182,7 @@ class _Union:
         tried: list[float] = np.linspace(self.low[~self.known].min(), highest, _STEPS).tolist()
         return tried
 
-    def _with(self, value: float) -> Estimate:
+    def _estimate_at_value(self, value: float) -> Estimate:
         return estimate(np.clip(value, self.low, self.high), self._images, self._groups)
 
 
@@ -225,20 +225,20 @@ class _Part:
         self._sign = gain(column.scale)
         self._worst, self._best = (self._sign * end for end in ends(column.scale))
 
-    def failed(self, sample: str) -> float:
-        return self._column.failed_share(sample) if sample in self._column.scores else 0.0
+    def failure_share(self, sample: str) -> float:
+        return self._column.failure_share(sample) if sample in self._column.scores else 0.0
 
-    def unscored(self, sample: str) -> bool:
+    def is_unscored(self, sample: str) -> bool:
         """True if a score is missing for another reason than a failed edit."""
         column = self._column
         if sample not in column.scores:
             return True
-        return self._missing(sample) - self.failed(sample) > 1e-9
+        return self._missing(sample) - self.failure_share(sample) > 1e-9
 
     def ends(self, sample: str) -> tuple[float, float]:
         """Returns the worst and the best. Failed edits are the worst score if they are `forgiven`, else anything."""
         score = self._column.scores.get(sample)
-        missing, failed = self._missing(sample), self.failed(sample)
+        missing, failed = self._missing(sample), self.failure_share(sample)
         worst, best = self._worst, self._best
         if not self._forgiven:
             failed = 0.0
@@ -272,7 +272,7 @@ def _gain(pair: Pair) -> float | None:
     return None if pair.difference is None else -gain(pair.scale) * pair.difference
 
 
-def _of_conditions(pair: Pair, blind: Collection[str], guidance: Mapping[str, str]) -> Iterator[Reason]:
+def _condition_reasons(pair: Pair, blind: Collection[str], guidance: Mapping[str, str]) -> Iterator[Reason]:
     """Yields why a comparison says nothing, whatever its numbers are."""
     if pair.judge in blind:
         yield Reason("blind", {})
@@ -281,9 +281,9 @@ def _of_conditions(pair: Pair, blind: Collection[str], guidance: Mapping[str, st
             yield Reason(kind, {})
 
 
-def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]:
+def _score_reasons(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]:
     """Yields why it is unknown which is better; if `tested`, also that the first is."""
-    difference, doubt = _gain(pair), untested(pair)
+    difference, doubt = _gain(pair), doubt_of_pair(pair)
     behind = tested and difference is not None and difference < 0
     if behind and p is not None and p <= ALPHA:
         yield Reason("worse", {"difference": difference, "p": p})
@@ -297,15 +297,15 @@ def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]
         yield Reason("not_held" if doubt == "no_sample" else "category_not_held", {})
 
 
-def _of_failures(failed: PairedFailures) -> Iterator[Reason]:
+def _failure_reasons(failed: PairedFailures) -> Iterator[Reason]:
     if failed.proven and failed.b > failed.a:
         yield Reason("fails_more", {"b": failed.b, "a": failed.a, "total": failed.total, "p": failed.p_adjusted})
 
 
-def _of_margin(union: _Union, lower: float | None, margin: float, tests: int) -> Iterator[Reason]:
+def _margin_reasons(union: _Union, lower: float | None, margin: float, tests: int) -> Iterator[Reason]:
     if lower is not None and lower > -margin:
         return
-    seen, alpha, span = union.seen(), ALPHA / tests, largest_difference(union.scale)
+    seen, alpha, span = union.estimate_complete(), ALPHA / tests, largest_difference(union.scale)
     if seen is None:
         yield union.open()
         return

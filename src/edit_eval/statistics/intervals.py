@@ -66,7 +66,11 @@ def hull_interval(
     where h is the inverse of Hall's transformation (see `hull_p_value`), and h(z) = z for a = 0.
     """
     reach = student_quantile(0.5 + confidence / 2, freedom)
-    ends = [value - quantile * standard_error for z in (reach, -reach) for quantile in (z, skewed(z, asymmetry))]
+    ends = [
+        value - quantile * standard_error
+        for z in (reach, -reach)
+        for quantile in (z, invert_hall_transform(z, asymmetry))
+    ]
     return min(ends), max(ends)
 
 
@@ -92,7 +96,7 @@ def hull_p_value(value: float, standard_error: float, freedom: float, asymmetry:
     return float(2 * stdtr(freedom, -min(abs(t), abs(hall))))
 
 
-def skewed(z: float, asymmetry: float) -> float:
+def invert_hall_transform(z: float, asymmetry: float) -> float:
     """Returns the t whose transformation by Hall is `z`: a cube root, the inverse of a cube (see `hull_interval`)."""
     a = _cut(asymmetry)
     if a == 0.0:
@@ -184,7 +188,7 @@ class Estimate:
     """The exact test of "the true mean is 0", where one can tell more than the interval (`weigh_signs`)."""
 
     @property
-    def lopsided(self) -> bool:
+    def is_skewed(self) -> bool:
         """True if a few clusters are so far to one side that readers should know. No test and no interval uses this.
 
         t tolerates a skewness g of G clusters while G > 25 g^2 (Cochran, Sampling Techniques, 1977, section 2.15); with
@@ -205,16 +209,15 @@ class Estimate:
         return [max(lowest, low), min(highest, high)]
 
     def p_value(self, at: float = 0.0) -> float | None:
-        """Returns the two-sided p of "the true mean is `at`": `hull_p_value`, or of 0 where `by_signs` the exact one.
-
-        None if there is neither.
+        """Returns the two-sided p of "the true mean is `at`": `hull_p_value`, or of 0 where `is_decided_by_signs` the exact
+        one; None if there is neither.
         """
-        if at == 0.0 and self.signs is not None and self.by_signs:
+        if at == 0.0 and self.signs is not None and self.is_decided_by_signs:
             return self.signs.p
         return self._hull_p(at)
 
     @property
-    def by_signs(self) -> bool:
+    def is_decided_by_signs(self) -> bool:
         """True if the exact test of signs decides whether the true mean is 0."""
         if self.signs is None:
             return False
@@ -493,7 +496,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     The i-th smallest of m becomes the largest of (m - j + 1) * p_j over j <= i, at most 1
     (Holm, Scandinavian Journal of Statistics 6, 1979).
     """
-    return _adjusted(p_values, lambda p, tests: np.maximum.accumulate(p * np.arange(tests, 0, -1)))
+    return _adjust_p_values(p_values, lambda p, tests: np.maximum.accumulate(p * np.arange(tests, 0, -1)))
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
@@ -502,12 +505,12 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     The i-th smallest of m becomes the smallest of m / j * p_j over j >= i, at most 1
     (Benjamini and Hochberg, JRSS B 57, 1995). Holds for independent or positively dependent tests.
     """
-    return _adjusted(
+    return _adjust_p_values(
         p_values, lambda p, tests: np.minimum.accumulate((p * tests / np.arange(1, tests + 1))[::-1])[::-1]
     )
 
 
-def _adjusted(
+def _adjust_p_values(
     p_values: Sequence[float | None], of_ordered: Callable[[FloatArray, int], FloatArray]
 ) -> list[float | None]:
     places = [place for place, p in enumerate(p_values) if p is not None]
@@ -545,7 +548,7 @@ def tipping_share(difference: float, span: float) -> float | None:
     return None if math.isinf(span) else abs(difference) / (span + abs(difference))
 
 
-def ruled_out_share(worth: float) -> float:
+def share_ruled_out(worth: float) -> float:
     """Returns 1 - (1 - CONFIDENCE)^(1/n): a kind of image with a larger share would be among n images, that surely.
 
     n is `worth`, the equal images that unequal ones are worth (`Estimate.worth`). 20 images rule out more than 14 %.
@@ -555,7 +558,7 @@ def ruled_out_share(worth: float) -> float:
 
 FEW_IMAGES = 50
 """Fewer images than these rule out so little that readers should know."""
-FEW_RULE_OUT = ruled_out_share(FEW_IMAGES)
+FEW_RULE_OUT = share_ruled_out(FEW_IMAGES)
 
 
 def strict_lower(mean_difference: Estimate, span: float, *, alpha: float) -> float | None:

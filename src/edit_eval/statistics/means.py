@@ -83,7 +83,7 @@ def means(summary: Summary) -> tuple[MeanScore, ...]:
     )
 
 
-def chosen(
+def select_means(
     every: Sequence[MeanScore], edit_model: str | None, judge: str | None, score: str | None
 ) -> tuple[MeanScore, ...]:
     """Returns the rows with the given names. Raises `ConfigurationError` for an unknown name."""
@@ -103,7 +103,7 @@ def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | No
 
     Raises `ConfigurationError` if there are several, saying what to name, and `Unscored` if nothing is scored.
     """
-    rows = [row for row in chosen(every, edit_model, judge, score) if score is not None or row.headline]
+    rows = [row for row in select_means(every, edit_model, judge, score) if score is not None or row.headline]
     if len(rows) > 1:
         several = next(kind for kind in ("edit_model", "judge") if len({getattr(row, kind) for row in rows}) > 1)
         there = list(dict.fromkeys(getattr(row, several) for row in rows))

@@ -10,7 +10,7 @@ from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, strict_low
 from edit_eval.statistics.series import gain
 
 
-def untested(pair: Pair) -> str:
+def doubt_of_pair(pair: Pair) -> str:
     """Returns why scores were not tested: `no_sample` is scored in both, `no_category` has none in common (each
     should), `few_images`, `too_uneven`, `no_spread`; empty if they were."""
     if pair.n == 0:
@@ -40,7 +40,7 @@ def outcome(pair: Pair, margin: float | None = None) -> Outcome:
     if margin is not None and pair.equal_within is not None and pair.equal_within < margin:
         holds = all(bound is not None and abs(bound) < margin for bound in bounds)
         return Outcome("equal", holds=holds, failures=failures, margin=margin)
-    return Outcome("cannot_be_told", why=untested(pair), failures=failures)
+    return Outcome("cannot_be_told", why=doubt_of_pair(pair), failures=failures)
 
 
 def _failures(pair: Pair) -> Literal["trade", "tie", "lower", "perhaps"] | None:
@@ -52,7 +52,7 @@ def _failures(pair: Pair) -> Literal["trade", "tie", "lower", "perhaps"] | None:
     return None if ahead == (pair.b if pair.failures.a > pair.failures.b else pair.a) else "perhaps"
 
 
-def equal_within(estimate: Estimate, span: float, alpha: float) -> float | None:
+def equivalence_margin(estimate: Estimate, span: float, alpha: float) -> float | None:
     """Returns the margin that both one-sided intervals at 1 - `alpha` stay within, the gate's strict ones
     (`strict_lower`): two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). None without
     an interval."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.delimited import BadCsv, csv_rows, named_rows
-from edit_eval.files.given import number, open_text, whole_number
-from edit_eval.files.matching import composed, match, whole
+from edit_eval.files.delimited import BadCsv, csv_rows, read_named_rows
+from edit_eval.files.matching import match, normalise_name, whole
 from edit_eval.files.user_cache import cache_folder
+from edit_eval.files.user_files import number, open_text, whole_number
 from edit_eval.statistics.votes import CHOICES, Rating, Vote, ratings_of
 from edit_eval.text import Text
 
@@ -29,17 +29,17 @@ Answer = TypeVar("Answer", bound=Rating | Vote)
 _SAMPLES, _MODELS = ("sample_id",), ("edit_model", "left", "right")
 
 
-def named_as_here(
+def match_names(
     answers: Sequence[Answer], ids: Collection[str], edit_models: Collection[str]
 ) -> tuple[list[Answer], list[str]]:
     """Returns the answers with the names that samples and edit models have here, and those that nobody has here."""
     changed: list[dict[str, Any]] = [{} for _ in answers]
     left: list[str] = []
     for ours, fields in ((ids, _SAMPLES), (edit_models, _MODELS)):
-        said = [{of: composed(getattr(answer, of)) for of in fields if hasattr(answer, of)} for answer in answers]
+        said = [{of: normalise_name(getattr(answer, of)) for of in fields if hasattr(answer, of)} for answer in answers]
         found = match(whole(ours), whole(dict.fromkeys(name for names in said for name in names.values())))
         here = {theirs: mine for mine, theirs in found.pairs.items()}
-        left += found.left_over(ours)
+        left += found.describe_unmatched(ours)
         for of, names in zip(changed, said, strict=True):
             of |= {name: here.get(value, value) for name, value in names.items()}
     return [replace(answer, **of) for answer, of in zip(answers, changed, strict=True)], left
@@ -93,7 +93,7 @@ def read_people_scores(lines: Iterable[str], where: str = Text("the people's sco
     rater.
     """
     ratings: dict[Rating, Rating] = {}
-    for line, row in named_rows(lines, where, ("sample_id", "edit_model", "score"), _MORE):
+    for line, row in read_named_rows(lines, where, ("sample_id", "edit_model", "score"), _MORE):
         place = Text("{}, line {}", where, line)
         try:
             score = number(row["score"])
@@ -134,7 +134,7 @@ def read_people_votes(lines: Iterable[str], where: str = Text("the people's vote
     weight that is not above 0, and a model against itself.
     """
     votes = []
-    for line, row in named_rows(lines, where, ("sample_id", "left", "right", "choice"), _MORE):
+    for line, row in read_named_rows(lines, where, ("sample_id", "left", "right", "choice"), _MORE):
         place = Text("{}, line {}", where, line)
         choice, left, right = row["choice"].lower(), row["left"], row["right"]
         if choice not in CHOICES:
@@ -182,7 +182,7 @@ def read_vie_tables(folder: Path) -> list[Rating]:
 
 def _vie_table(path: Path) -> Iterable[Rating]:
     rater = path.stem.rpartition("_")[2]
-    for line, cells in named_rows(open_text(path), str(path), (), ("uid",)):
+    for line, cells in read_named_rows(open_text(path), str(path), (), ("uid",)):
         item = cells.pop("uid", "").removesuffix(".jpg")
         for editor, cell in cells.items():
             try:

@@ -12,8 +12,8 @@ from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
     Estimate,
     FloatArray,
+    invert_hall_transform,
     normal_quantile,
-    skewed,
     skewness_by_chance,
     student_quantile,
 )
@@ -115,7 +115,7 @@ def clusters_by_signs(
 
 def _says(estimate: Estimate) -> bool:
     return (
-        estimate.doubt is None and not estimate.lopsided and estimate.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9
+        estimate.doubt is None and not estimate.is_skewed and estimate.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9
     )
 
 
@@ -133,7 +133,7 @@ def _powers(
     from scipy.special import ndtr
 
     student = student_quantile(1 - alpha / 2, freedom)
-    rejects = [max(student, skewed(student, quantile * asymmetry)) for quantile in _asymmetries()]
+    rejects = [max(student, invert_hall_transform(student, quantile * asymmetry)) for quantile in _asymmetries()]
     own = _errors(freedom_between)
     known = (own if seen is None else _errors(seen))[:, None, None]
     bounds = own[:, None] * np.array(rejects)

@@ -46,7 +46,7 @@ def preferences(
     counted = [vote for vote in of_all if vote.choice in SHARES]
     fit = fit_strengths(counted, edit_models, tables=tables, looks=looks)
     fits, all_ties = fit.doubt not in NO_FIT, all(vote.tie == 1 for vote in counted)  # odds of a tie without bound
-    tests = zip(fit.family.tests, fit.family.adjusted(), fit.family.better(), strict=True)
+    tests = zip(fit.family.tests, fit.family.adjust_p_values(), fit.family.better(), strict=True)
     return Preferences(
         votes=len(counted),
         skipped=len(of_all) - len(counted),
@@ -69,7 +69,7 @@ def preferences(
                 b=edit_models[b],
                 **_counts(counted, edit_models[a], edit_models[b]),
                 difference=fit.difference(a, b),
-                ci95=fit.between(a, b),
+                ci95=fit.difference_interval(a, b),
                 p=test.p,
                 p_adjusted=adjusted,
                 better=better,

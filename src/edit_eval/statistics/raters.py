@@ -42,12 +42,12 @@ class Item(NamedTuple):
     """The second edit model, if there are two."""
 
     @classmethod
-    def of(cls, record: Edit | Judgement | Rating) -> Item:
+    def from_record(cls, record: Edit | Judgement | Rating) -> Item:
         """Returns the item that it is about."""
         return cls(record.edit_model, record.sample_id, record.edit_seed)
 
     @classmethod
-    def of_two(cls, a: str, b: str, sample_id: str, edit_seed: int) -> Item:
+    def from_pair(cls, a: str, b: str, sample_id: str, edit_seed: int) -> Item:
         """Returns the item of a pair, the same in either order."""
         first, second = sorted((a, b))
         return cls(first, sample_id, edit_seed, second)
@@ -107,12 +107,12 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Rater]:
     Judges that are asked, that measure, and that replay recorded answers are all treated alike.
     Raises `ConfigurationError` for a `score` that no judge gives.
     """
-    series, given = series_of(results, score), given_by(results)
+    series, given = series_of(results, score), reply_origins(results)
     places = {model: place for place, model in enumerate(results.edit_models)}
     answers: dict[str, dict[Item, list[float]]] = {judge: {} for judge in series}
     for judgement in results.judgements:
         if judgement.judge in series and (name := series[judgement.judge].score) in judgement.scores:
-            answers[judgement.judge].setdefault(Item.of(judgement), []).append(judgement.scores[name])
+            answers[judgement.judge].setdefault(Item.from_record(judgement), []).append(judgement.scores[name])
     return {
         judge: Rater(
             judge,
@@ -124,7 +124,7 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Rater]:
     }
 
 
-def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
+def judge_records(results: Results) -> dict[str, Mapping[str, Any]]:
     """Returns the run's records of each judge, by its name; damaged ones are left out."""
     judges = results.resolved.get("judges")
     return {
@@ -134,11 +134,11 @@ def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def given_by(results: Results) -> dict[str, Given]:
+def reply_origins(results: Results) -> dict[str, Given]:
     """Returns how each judge's replies were given, according to the run's records."""
     return {
         name: "measured" if record.get("measures") else "recorded" if record.get("replays") else "asked"
-        for name, record in recorded_judges(results).items()
+        for name, record in judge_records(results).items()
     }
 
 
@@ -147,7 +147,7 @@ def people_of(ratings: Iterable[Rating], score: str = "") -> Rater:
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for rating in ratings:
         if rating.score_name in ("", score):
-            by_rater.setdefault(rating.rater, {}).setdefault(Item.of(rating), []).append(rating.score)
+            by_rater.setdefault(rating.rater, {}).setdefault(Item.from_record(rating), []).append(rating.score)
     raters = [Rater(rater, "rated", score, Scale(), by_rater[rater]) for rater in sorted(by_rater)]
     return as_one("people", raters)
 
@@ -156,8 +156,8 @@ def voters_of(votes: Iterable[Vote]) -> list[Rater]:
     """Returns people who voted, one each: for two edits, the share that the first one gets, 0 to 1."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for vote in votes:
-        item = Item.of_two(vote.left, vote.right, vote.sample_id, vote.edit_seed)
-        share = vote.left_gets if vote.left == item.edit_model else 1 - vote.left_gets
+        item = Item.from_pair(vote.left, vote.right, vote.sample_id, vote.edit_seed)
+        share = vote.share_of_left if vote.left == item.edit_model else 1 - vote.share_of_left
         by_rater.setdefault(vote.rater, {}).setdefault(item, []).append(share)
     return [Rater(rater, "voted", "", _SHARE, by_rater[rater]) for rater in sorted(by_rater)]
 
@@ -167,7 +167,7 @@ def comparers_of(results: Results) -> list[Rater]:
     by_judge: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
     for battle in results.battles:
         if battle.score is not None:
-            item = Item.of_two(battle.edit_model, battle.other, battle.sample_id, battle.edit_seed)
+            item = Item.from_pair(battle.edit_model, battle.other, battle.sample_id, battle.edit_seed)
             share = battle.score if battle.edit_model == item.edit_model else 1 - battle.score
             by_judge[battle.judge].setdefault(item, []).append(share)
     return [Rater(judge, "asked", "", _SHARE, answers) for judge, answers in by_judge.items()]
@@ -282,11 +282,15 @@ def readings_of(results: Results) -> dict[str, JudgeReadings]:
     """Returns the readings of each judge that was asked."""
     readings = {}
     for judge in results.judges:
-        judged = [judgement for judgement in results.once.judgements if judgement.judge == judge and judgement.readings]
+        judged = [
+            judgement
+            for judgement in results.unique_results.judgements
+            if judgement.judge == judge and judgement.readings
+        ]
         if judged:
             readings[judge] = JudgeReadings(
                 readings=max(len(judgement.readings) for judgement in judged),
-                spread=spread_of(judged, judged[0].headline),
+                spread=reading_spread(judged, judged[0].headline),
                 identical=_identical(judged),
                 mass=_mass(judged),
                 shared=sum(judgement.free > 0 for judgement in judged),
@@ -294,7 +298,7 @@ def readings_of(results: Results) -> dict[str, JudgeReadings]:
     return readings
 
 
-def spread_of(judgements: Iterable[Judgement], score: str) -> float | None:
+def reading_spread(judgements: Iterable[Judgement], score: str) -> float | None:
     """Computes the standard deviation between the readings of one edit, in points: a root mean square over the edits.
 
     None if no edit has a score of two readings or more.

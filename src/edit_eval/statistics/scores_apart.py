@@ -12,7 +12,7 @@ from edit_eval.statistics.raters import Item, Rater
 from edit_eval.statistics.series import largest_difference
 
 
-class Apart(msgspec.Struct, frozen=True, kw_only=True):
+class ScoreDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The paired difference of two raters' scores, `a` less `b`."""
 
     n: int
@@ -25,7 +25,9 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no interval: `unlike_scales` (then there is no difference either), `no_scores`, `few_images`, ..."""
 
 
-def scores_apart(a: Rater, b: Rater, image: Callable[[str], str], items: Sequence[Item] | None = None) -> Apart:
+def compare_scores(
+    a: Rater, b: Rater, image: Callable[[str], str], items: Sequence[Item] | None = None
+) -> ScoreDifference:
     """Computes it, with the interval that `compare` gives paired differences (none with fewer than six source images).
 
     Over all items that both have answered about, or those of them that are given; `image` gives each sample's source
@@ -40,7 +42,7 @@ def scores_apart(a: Rater, b: Rater, image: Callable[[str], str], items: Sequenc
     if items and a.scale == b.scale:
         mean, span = estimate(values[0] - values[1], cluster_codes(images)), largest_difference(a.scale)
         difference, interval, doubt = mean.value, mean.interval(lowest=-span, highest=span), mean.doubt
-    return Apart(
+    return ScoreDifference(
         n=len(items),
         images=len(set(images)),
         mean_a=means[0],

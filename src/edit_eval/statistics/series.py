@@ -14,7 +14,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Scale
-from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, cluster_codes, ruled_out_share
+from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, cluster_codes, share_ruled_out
 from edit_eval.text import Text
 
 
@@ -79,7 +79,7 @@ def sureness(estimate: Estimate, scale: Scale) -> Sureness:
     low = -math.inf if scale.lowest is None else scale.lowest
     high = math.inf if scale.highest is None else scale.highest
     ends = estimate.interval(lowest=low, highest=high)
-    return Sureness(ends, estimate.doubt, None if ends is None else ruled_out_share(estimate.worth))
+    return Sureness(ends, estimate.doubt, None if ends is None else share_ruled_out(estimate.worth))
 
 
 def groups_of(scale: Scale, categories: Sequence[str]) -> IntArray | None:

@@ -35,7 +35,7 @@ class RankedStrength(Strength, frozen=True, kw_only=True):
     """Models that no test separates share one; None if nothing is known."""
 
     @property
-    def unranked(self) -> Strength:
+    def plain_strength(self) -> Strength:
         """The same without the rank."""
         return Strength(**{name: getattr(self, name) for name in Strength.__struct_fields__})
 

@@ -23,26 +23,32 @@ from msgspec.structs import asdict
 
 from edit_eval.records import DeviceFailures, ExaminedJudge, Judgement, Results, Scale, Status
 from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, RequiredCoverage
-from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
+from edit_eval.statistics.battles import (
+    RunBattles,
+    as_others_rate,
+    battles_by_judge,
+    fit_joint_strengths,
+    others_may_read,
+)
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
 from edit_eval.statistics.controls import (
     ControlNumbers,
     JudgeControls,
     RunControls,
-    beside_edits,
+    all_below_edits,
+    compare_controls,
     controls_of,
+    count_needed_controls,
     fewest,
     kind_of,
-    put_last,
     steps_of,
-    wanted,
 )
 from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
-from edit_eval.statistics.raters import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
+from edit_eval.statistics.raters import Item, JudgeReadings, judges_of, reading_spread, readings_of, reply_origins
 from edit_eval.statistics.series import Sureness, ends, finite, gain, mean, series_of, sureness
-from edit_eval.statistics.timing import RunTiming, timing
-from edit_eval.statistics.verdict import Known, Verdict, known_of
+from edit_eval.statistics.timing import RunTiming, compute_timing
+from edit_eval.statistics.verdict import Verdict, VerdictContext, build_context
 
 SCHEMA = 3
 
@@ -114,7 +120,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     if false, `why`."""
 
     @property
-    def leading(self) -> ScoreNumbers:
+    def headline_numbers(self) -> ScoreNumbers:
         """The numbers of the headline."""
         return self.scores[self.headline]
 
@@ -205,8 +211,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
     headlines that each of them must have.
     """
     entries, battles = entries_of(results, min_coverage), _battles(results, min_coverage)
-    of_all, controls = coverage_of(results.counted), _controls(results)
-    besides = known_of(
+    of_all, controls = coverage_of(results.coverage_judgements), _controls(results)
+    besides = build_context(
         [results],
         complete=_complete(results),
         coverage=of_all,
@@ -224,13 +230,13 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
         controls=controls,
         results=entries,
         verdict=verdict_on_models(results, compared, besides),
-        comparison=None if compared is None else compared.of_models,
+        comparison=None if compared is None else compared.model_comparison,
         extremes=extremes(results),
         failures=every_failure(results),
         device_failures=list(results.device_failures),
         readings=readings_of(results),
         edits=list(edits_by_model(results)),
-        timing=timing(results),
+        timing=compute_timing(results),
         benchmark=dict(results.about),
         notes=list(results.notes),
         battles=battles,
@@ -238,15 +244,15 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
 
 
 def _complete(results: Results) -> bool:
-    return all(judgement.status is not Status.PENDING for judgement in results.counted)
+    return all(judgement.status is not Status.PENDING for judgement in results.coverage_judgements)
 
 
 def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
     return {
         judge: RunBattles(
-            coverage=_covered(of, min_coverage),
+            coverage=_check_coverage(of, min_coverage),
             scores=scores,
-            together=together(results, of, list(scores)) if len(scores) > 1 else None,
+            together=fit_joint_strengths(results, of, list(scores)) if len(scores) > 1 else None,
             protocol=results.scoring[judge].protocol,
             as_others_rate=as_others_rate(of, list(scores)),
             certificate=results.certificates.get(judge),
@@ -256,19 +262,19 @@ def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
     }
 
 
-def known(results: Results, *, battles: bool = False) -> Known:
+def context_of_run(results: Results, *, battles: bool = False) -> VerdictContext:
     """Returns what a verdict has to know of a run besides its scores, without its summary; `battles` with those."""
-    return known_of(
+    return build_context(
         [results],
         complete=_complete(results),
-        coverage=_coverage(_counts(results.counted), 0),
+        coverage=_coverage(_counts(results.coverage_judgements), 0),
         controls=_controls(results),
         examined=results.examined,
         battles=_battles(results, 1.0) if battles else {},
     )
 
 
-def _asked_again(judgement: Judgement) -> bool:
+def _has_retry(judgement: Judgement) -> bool:
     """True if there is a headline that came only after something was asked again."""
     return judgement.headline in judgement.again
 
@@ -286,10 +292,10 @@ def _coverage(counts: Sequence[int], asked_again: int) -> Coverage:
 
 def coverage_of(judgements: Sequence[Judgement]) -> Coverage:
     """Returns the coverage of the headlines of these judgements."""
-    return _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+    return _coverage(_counts(judgements), sum(map(_has_retry, judgements)))
 
 
-def _covered(judgements: Sequence[Judgement], min_coverage: float) -> RequiredCoverage:
+def _check_coverage(judgements: Sequence[Judgement], min_coverage: float) -> RequiredCoverage:
     coverage = coverage_of(judgements)
     return RequiredCoverage(
         **msgspec.structs.asdict(coverage),
@@ -350,18 +356,18 @@ def _entry(
         judge=judge,
         protocol=scoring.protocol,
         headline=scoring.headline,
-        coverage=_covered(leading, min_coverage),
+        coverage=_check_coverage(leading, min_coverage),
         scores={
-            name: _score(table, benchmark, spread_of(judgements, name), name in scoring.parts)
+            name: _score(table, benchmark, reading_spread(judgements, name), name in scoring.parts)
             for name, scale in scoring.scales.items()
             if (table := _table(judgements, name, scale, benchmark)).samples or name == scoring.headline
         },
-        published={name: _published(value) for name, value in results.published.get(pair, {}).items()},
+        published={name: _make_published_number(value) for name, value in results.published.get(pair, {}).items()},
         certificate=results.certificates.get(judge),
     )
 
 
-def _published(value: float | str) -> PublishedNumber:
+def _make_published_number(value: float | str) -> PublishedNumber:
     if isinstance(value, str):
         return PublishedNumber(value=None, reason=value)
     return PublishedNumber(value=float(value), reason="")
@@ -373,7 +379,7 @@ def _controls(results: Results) -> RunControls:
     benchmark = _benchmark(results)
     judges = {}
     for judge, series in series_of(results).items():
-        beside = beside_edits(results, judge, series)
+        beside = compare_controls(results, judge, series)
         if beside:
             scale = replace(series.scale, mean_over="samples")  # controls are few, and not of every category
             kinds = {}
@@ -381,19 +387,19 @@ def _controls(results: Results) -> RunControls:
                 of_kind = [control for control in controls_of(results, judge, series.score) if kind_of(control) == kind]
                 table = _table(of_kind, series.score, scale, benchmark)
                 kinds[kind] = ControlNumbers(**asdict(_numbers(table, _every(table))), beside_edits=beside[kind])
-            judges[judge] = JudgeControls(score=series.score, last=put_last(beside), kinds=kinds)
+            judges[judge] = JudgeControls(score=series.score, last=all_below_edits(beside), kinds=kinds)
     samples = results.resolved.get(
         "control_samples", evaluation.get("controls") if isinstance(evaluation, Mapping) else None
     )
     steps = steps_of(results)
     if steps is not None or (not samples and results.controls):  # a service has some, which no configuration asks for
         samples = len({control.sample_id for control in results.controls})
-    asked = "asked" in given_by(results).values()
+    asked = "asked" in reply_origins(results).values()
     return RunControls(
         samples=samples if asked and isinstance(samples, int) else None,
         steps=None if steps is None or not asked else list(steps),
         fewest=fewest(len(results.edit_models)),
-        wanted=wanted(results, len({control.sample_id for control in results.controls})),
+        wanted=count_needed_controls(results, len({control.sample_id for control in results.controls})),
         judges=judges,
     )
 
@@ -443,16 +449,16 @@ def _table(judgements: Sequence[Judgement], name: str, scale: Scale, benchmark: 
         statuses=np.array([_PLACES[status] for _, status in outcomes], dtype=np.int64),
         scores=scores,
         of_sample=of_sample,
-        means=_by_sample(scores, of_sample),
-        worst=_by_sample(worst, of_sample),
-        best=_by_sample(best, of_sample),
+        means=_sample_means(scores, of_sample),
+        worst=_sample_means(worst, of_sample),
+        best=_sample_means(best, of_sample),
         again=np.array([name in judgement.again for judgement, _ in outcomes], dtype=np.int64),
         clusters=np.array([benchmark.clusters.get(sample, -1) for sample in numbers], dtype=np.int64),
         categories=np.array([places[of[sample]] for sample in numbers], dtype=np.int64),
     )
 
 
-def _by_sample(values: FloatArray, of_sample: IntArray) -> FloatArray:
+def _sample_means(values: FloatArray, of_sample: IntArray) -> FloatArray:
     """Returns each sample's mean of the values that it has (NaN: missing), NaN where it has none."""
     if not len(values) or of_sample[-1] + 1 == len(values):  # one each, in their order
         return values
@@ -559,7 +565,7 @@ def extremes(results: Results) -> Extremes:
 
     Judges are compared with those whose headline has the same scale.
     """
-    results = results.once
+    results = results.unique_results
     place = {sample.id: sample.index for sample in results.samples}
     models = {name: number for number, name in enumerate(results.edit_models)}
 
@@ -583,12 +589,12 @@ def extremes(results: Results) -> Extremes:
                 apart.append((difference, item, alike))
     return Extremes(
         worst={
-            name: [WorstEdit(**_named(item), score=judges[name].values[item]) for item in items]
+            name: [WorstEdit(**_item_fields(item), score=judges[name].values[item]) for item in items]
             for name, items in worst.items()
         },
         judges_apart=[
             DisputedEdit(
-                **_named(item),
+                **_item_fields(item),
                 scores={name: values[item] for name, values in alike.items() if item in values},
                 difference=difference,
             )
@@ -603,5 +609,5 @@ class _Named(TypedDict):
     edit_seed: int
 
 
-def _named(item: Item) -> _Named:
+def _item_fields(item: Item) -> _Named:
     return {"sample_id": item.sample_id, "edit_model": item.edit_model, "edit_seed": item.edit_seed}

@@ -16,7 +16,7 @@ import numpy as np
 
 from edit_eval.config.placement import models_written
 from edit_eval.records import Activity, MemoryUse, Results, Spent, Utilisation
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 KINDS = ("editing", "judging", "loading", "unloading", "starting")
 """Priority of activities that overlap: a load behind an edit costs nothing, nor do imports."""
@@ -50,7 +50,7 @@ class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
     """In the order of the loads."""
 
     @property
-    def on_gpu(self) -> bool:
+    def has_gpu_memory(self) -> bool:
         """True if memory before or after a model is known; for workers on the CPU it never is."""
         return any(moment is not None for stage in self.stages for moment in (stage.before, stage.after))
 
@@ -68,7 +68,7 @@ class RunTiming(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where it was measured, in the run's order of devices."""
 
 
-def timing(results: Results) -> RunTiming:
+def compute_timing(results: Results) -> RunTiming:
     """Adds up what each device did.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
@@ -83,7 +83,7 @@ def timing(results: Results) -> RunTiming:
             activities_of[(activity.start_number, activity.device)].append(activity)
     walls = _walls(results.wall_seconds, results.activities)
     devices = {}
-    for name in _in_order({device for _, device in activities_of}, results):
+    for name in _sort_devices({device for _, device in activities_of}, results):
         parts = [
             _shares(activities_of[(number, name)], walls[number])
             for number in sorted(walls)
@@ -118,11 +118,11 @@ def memory(results: Results) -> dict[str, DeviceMemory]:
                 for use in sorted(uses_of[name], key=lambda use: use.start_number)
             ],
         )
-        for name in _in_order(uses_of, results)
+        for name in _sort_devices(uses_of, results)
     }
 
 
-def _in_order(devices: Collection[str], results: Results) -> list[str]:
+def _sort_devices(devices: Collection[str], results: Results) -> list[str]:
     """Sorts these devices in the run's order; unknown ones come last."""
     known = [name for name in results.devices if name in devices]
     return known + sorted({*devices} - {*known})
@@ -224,5 +224,5 @@ def spent_words(spent: Sequence[Spent]) -> Iterator[str]:
         how = Text("as told by its provider") if cost.told else Text("computed from its price")
         more = Text("; at most {:,.2f} more were under way when a start was killed", cost.feared) if cost.feared else ""
         name = cost.model.partition(":")[2]
-        requests = counted(cost.attempts, "request")
+        requests = pluralize(cost.attempts, "request")
         yield Text("{}: {:,.4f} USD for {}, {}{}", name, cost.usd, requests, how, more)

@@ -15,12 +15,12 @@ import msgspec
 
 from edit_eval.records import ExaminedJudge, Results, Scale, Status
 from edit_eval.statistics.aggregates import Coverage
-from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
+from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattles
 from edit_eval.statistics.compared import More
 from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
 from edit_eval.statistics.power import ALPHA
-from edit_eval.statistics.raters import given_by
+from edit_eval.statistics.raters import reply_origins
 from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 from edit_eval.statistics.series import gain
 
@@ -106,11 +106,11 @@ class Contest(msgspec.Struct, frozen=True):
     identical: bool = False
 
     @property
-    def shown_alone(self) -> bool:
+    def is_significant_uncorrected(self) -> bool:
         """True if the first would be shown to score better were nothing else tested beside it."""
         return self.p is not None and self.p <= ALPHA and (self.difference or 0.0) > 0
 
-    def turned(self, first: str) -> Contest:
+    def swap_sides(self, first: str) -> Contest:
         """Returns the other one against `first`; `kind` is still said of that one."""
         return msgspec.structs.replace(
             self,
@@ -202,7 +202,7 @@ class Opinion(msgspec.Struct, frozen=True):
         return all(standing.mean is None for standing in self.standings) and not (self.fights and self.fights.battles)
 
     @property
-    def counts(self) -> bool:
+    def is_eligible(self) -> bool:
         """True if it has a say: it has given a score, is not known to be blind, and no other judge over again."""
         return self.sees != "not_last" and not self.repeats and not self.silent
 
@@ -212,7 +212,7 @@ class Opinion(msgspec.Struct, frozen=True):
         return self.contests[0] if self.contests else None
 
     @property
-    def of_two(self) -> bool:
+    def has_two_columns(self) -> bool:
         """True if two are compared picture by picture."""
         return len(self.standings) == 2 and len(self.contests) == 1 and len(self.dots) > 1
 
@@ -221,7 +221,7 @@ class Opinion(msgspec.Struct, frozen=True):
         return tuple(contest.other for contest in self.contests if contest.kind in kinds)
 
     @property
-    def comes_to(self) -> tuple[object, ...]:
+    def conclusion(self) -> tuple[object, ...]:
         """The same of two judges only if all that is said of the one holds of the other."""
         first = self.first if self.kind != "equal" else ""  # who of equals leads is no finding
         alike = frozenset({self.standings[0].name, *self.others("equal")}) if self.kind == "equal" else frozenset()
@@ -229,10 +229,10 @@ class Opinion(msgspec.Struct, frozen=True):
         same = self.kind == "no_answer" and any(contest.identical for contest in self.contests)
         return self.kind, first, alike, frozenset(self.others(*WON)), doubt, same
 
-    def turned(self) -> Opinion:
+    def swap_sides(self) -> Opinion:
         """Returns the same of two, to be drawn with the other one first; `kind` is still said of `first`."""
         first, other = self.standings
-        turned = self.contests[0].turned(first.name)
+        turned = self.contests[0].swap_sides(first.name)
         dots = tuple(msgspec.structs.replace(dot, difference=-dot.difference) for dot in reversed(self.dots))
         return msgspec.structs.replace(self, contests=(turned,), standings=(other, first), dots=dots)
 
@@ -299,27 +299,28 @@ class Verdict(msgspec.Struct, frozen=True):
     gate: Replacement | None = None
 
     @property
-    def counted(self) -> tuple[Opinion, ...]:
+    def eligible_opinions(self) -> tuple[Opinion, ...]:
         """The opinions that have a say; all of them if none does."""
-        return tuple(opinion for opinion in self.opinions if opinion.counts) or self.opinions
+        return tuple(opinion for opinion in self.opinions if opinion.is_eligible) or self.opinions
 
     @property
-    def drawn(self) -> tuple[Opinion, ...]:
+    def drawable_opinions(self) -> tuple[Opinion, ...]:
         """Those that are worth a drawing, none if no judge has a say; of two the same one is on the right in all."""
-        shown = () if self.kind == "judge_unfit" else self.counted
-        right = next((opinion.standings[0].name for opinion in shown if opinion.of_two), "")
+        shown = () if self.kind == "judge_unfit" else self.eligible_opinions
+        right = next((opinion.standings[0].name for opinion in shown if opinion.has_two_columns), "")
         return tuple(
-            opinion.turned() if opinion.of_two and opinion.standings[0].name != right else opinion for opinion in shown
+            opinion.swap_sides() if opinion.has_two_columns and opinion.standings[0].name != right else opinion
+            for opinion in shown
         )
 
     @property
-    def agreed(self) -> bool:
+    def is_unanimous(self) -> bool:
         """True if all that have a say come to the same."""
-        return len({opinion.comes_to for opinion in self.counted}) <= 1
+        return len({opinion.conclusion for opinion in self.eligible_opinions}) <= 1
 
 
 @dataclass(frozen=True)
-class Known:
+class VerdictContext:
     """What is known besides scores."""
 
     sees: Mapping[str, Sees] = field(default_factory=dict)
@@ -334,7 +335,7 @@ class Known:
     """How many samples with controls may show that a judge sees edits; 0 if that takes more pictures."""
 
 
-def known_of(
+def build_context(
     results: Sequence[Results],
     *,
     complete: bool,
@@ -342,14 +343,14 @@ def known_of(
     controls: RunControls,
     examined: Mapping[str, ExaminedJudge],
     battles: Mapping[str, JudgeBattles],
-) -> Known:
+) -> VerdictContext:
     """Returns what is known of runs whose summary has these parts; `examined` are its `judges`."""
     of_judges, none = controls.judges, controls.samples == 0
     without: Sees = "off" if controls.steps is None else "unknown"
     words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
     judges = dict.fromkeys(judge for result in results for judge in result.every_judge)
-    asked = {judge for result in results for judge, given in given_by(result).items() if given == "asked"}
-    return Known(
+    asked = {judge for result in results for judge, given in reply_origins(result).items() if given == "asked"}
+    return VerdictContext(
         sees={
             judge: words[of_judges[judge].last] if judge in of_judges else without
             for judge in judges
@@ -364,7 +365,7 @@ def known_of(
     )
 
 
-def of_several(known: Sequence[Known]) -> Known:
+def merge_contexts(known: Sequence[VerdictContext]) -> VerdictContext:
     """Returns what is known of several runs: of a judge the worst, of failures the sum."""
     gravest: Sequence[Sees] = ("not_last", "off", "unknown", "last")
     judges = dict.fromkeys(judge for run in known for judge in run.sees)
@@ -375,7 +376,7 @@ def of_several(known: Sequence[Known]) -> Known:
             unscored[status] = unscored.get(status, 0) + count
         for judge, ended in run.examined.items():
             examined[judge] = min(examined.get(judge, ended), ended, key=_gravity)
-    return Known(
+    return VerdictContext(
         sees={of: min((run.sees[of] for run in known if of in run.sees), key=gravest.index) for of in judges},
         examined=examined,
         complete=all(run.complete for run in known),
@@ -392,17 +393,17 @@ def _gravity(ended: str) -> int:
 
 
 def verdict(
-    columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known | None = None, *, held: bool = False
+    columns: Sequence[ScoreColumn], comparison: PairedTests, known: VerdictContext | None = None, *, held: bool = False
 ) -> Verdict:
     """Returns the verdict on columns of scores, at least one, and what tests found of them; `held` for a gate."""
-    known = known or Known()
+    known = known or VerdictContext()
     copies = _copies(columns)
     opinions = [_opinion(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
-    opinions += [_preferred(judge, of, known) for judge, of in known.battles.items()]
+    opinions += [_battle_opinion(judge, of, known) for judge, of in known.battles.items()]
     names = tuple(
         dict.fromkeys([column.name for column in columns] + [s.name for opinion in opinions for s in opinion.standings])
     )
-    kind, first = _joint(opinions, _shown(comparison, known))
+    kind, first = _joint(opinions, _wins_by_judge(comparison, known))
     gate = comparison.gate
     return Verdict(
         kind=kind,
@@ -416,7 +417,7 @@ def verdict(
     )
 
 
-def _shown(comparison: PairedTests, known: Known) -> dict[str, set[tuple[str, str]]]:
+def _wins_by_judge(comparison: PairedTests, known: VerdictContext) -> dict[str, set[tuple[str, str]]]:
     """Returns of each judge whom it shows to be better than whom."""
     shown: dict[str, set[tuple[str, str]]] = {}
     every = [(pair.judge, pair.a, pair.b, pair.scores_better) for pair in comparison.pairs]
@@ -441,15 +442,19 @@ def _judges(columns: Sequence[ScoreColumn]) -> list[str]:
     return list(dict.fromkeys(column.judge for column in columns))
 
 
-def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
+def sort_by_place(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
     """Sorts columns by their place, the best first; those without one come last."""
     return sorted(columns, key=lambda column: (column.place or math.inf, column.mean is None))
 
 
 def _opinion(
-    judge: str, columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known, copy: tuple[str, float] | None
+    judge: str,
+    columns: Sequence[ScoreColumn],
+    comparison: PairedTests,
+    known: VerdictContext,
+    copy: tuple[str, float] | None,
 ) -> Opinion:
-    of_judge = ranked([column for column in comparison.columns if column.judge == judge])
+    of_judge = sort_by_place([column for column in comparison.columns if column.judge == judge])
     by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}
     # Of one that failed everything no score is compared, and yet it is worse.
     of_judge = sorted(of_judge, key=lambda column: not _wins_all(column.name, of_judge, by_names))
@@ -540,7 +545,7 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
         exact=pair.exact,
         identical=pair.identical,
     )
-    contest = contest if pair.a == best else contest.turned(pair.a)
+    contest = contest if pair.a == best else contest.swap_sides(pair.a)
     by, kind = contest.difference or 0.0, contest.kind
     if kind == "level" and abs(by) > TIE:  # each of three may be worse than another
         kind = "ahead" if by > 0 else "behind"
@@ -591,7 +596,7 @@ def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
         for other in [score for score in list(scores)[:place] if score not in copies]:
             both = [edit for edit in mine if edit in scores[other]]
             alike = scales[judge] == scales[other] and len({edit[1] for edit in both}) >= FEWEST_CLUSTERS
-            if not alike or not _telling([mine[edit] for edit in both]):
+            if not alike or not _is_informative([mine[edit] for edit in both]):
                 continue
             shift = mine[both[0]] - scores[other][both[0]]
             if all(abs(mine[edit] - scores[other][edit] - shift) < 1e-9 for edit in both):
@@ -600,16 +605,16 @@ def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
     return copies
 
 
-def _telling(scores: Sequence[float]) -> bool:
+def _is_informative(scores: Sequence[float]) -> bool:
     """Returns whether two judges that know nothing of each other would not give all of these scores alike."""
     return len(set(scores)) > (1 if len(scores) >= COARSE_EDITS else COARSE)
 
 
-def _preferred(judge: str, of: JudgeBattles, known: Known) -> Opinion:
+def _battle_opinion(judge: str, of: JudgeBattles, known: VerdictContext) -> Opinion:
     """Returns the opinion of a judge that compares, by its headline."""
     scored = of.headline
     rows = sorted(scored.strengths, key=lambda strength: (strength.strength is None, -(strength.strength or 0.0)))
-    decided = scored.decided
+    decided = scored.n_decided
     doubt = rows[0].no_ci95 if any(row.strength is None or row.no_ci95 for row in rows) else None
     nothing = doubt is not None or any(row.strength is None for row in rows)
     first, *others = (row.edit_model for row in rows)
@@ -622,14 +627,14 @@ def _preferred(judge: str, of: JudgeBattles, known: Known) -> Opinion:
     fights = Fights(
         doubt=doubt,
         battles=decided,
-        ties=scored.outcomes[Fought.TIE],
+        ties=scored.outcomes[BattleOutcome.TIE],
         contradictions=scored.contradictions.count,
         chose_first=scored.contradictions.first,
         won=sum(pair.first if ours else pair.second for pair, ours in its),
         lost=sum(pair.second if ours else pair.first for pair, ours in its),
-        of=sum(pair.decided for pair, _ in its),
+        of=sum(pair.n_decided for pair, _ in its),
     )
-    contests = () if nothing else tuple(_of_battles(first, other, other in shown, scored) for other in others)
+    contests = () if nothing else tuple(_battle_contest(first, other, other in shown, scored) for other in others)
     return Opinion(
         judge=judge,
         kind="no_answer" if nothing else "better" if len(shown) == len(others) else "ahead",
@@ -649,7 +654,7 @@ def _open(ends: Sequence[float | None] | None) -> tuple[float | None, float | No
     return None if ends is None else (ends[0], ends[1])
 
 
-def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Contest:
+def _battle_contest(first: str, other: str, shown: bool, scored: ScoreBattles) -> Contest:
     [pair] = [difference for difference in scored.differences if {difference.a, difference.b} == {first, other}]
     contest = Contest(
         other=pair.b,
@@ -663,7 +668,7 @@ def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Co
         scores_worse=shown and pair.b == first,
         more=More("none") if shown else More("unknown", because="no_scores"),
     )
-    return contest if pair.a == first else contest.turned(pair.a)
+    return contest if pair.a == first else contest.swap_sides(pair.a)
 
 
 # -- all judges together --
@@ -676,7 +681,7 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
     shows of somebody who is first. Where nothing is there to be found, each has somebody ahead, too, and mostly not the
     same one.
     """
-    counted = [opinion for opinion in opinions if opinion.counts]
+    counted = [opinion for opinion in opinions if opinion.is_eligible]
     if not counted:
         return ("no_answer" if all(opinion.silent for opinion in opinions) else "judge_unfit"), ""
     found = set().union(*(shown.get(opinion.judge, set()) for opinion in counted))
@@ -685,7 +690,7 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
     if opposed or ("equal" in kinds and kinds & {*WON}):
         return "judges_disagree", ""
     if kinds == {"equal"}:
-        alike = len({opinion.comes_to for opinion in counted}) == 1
+        alike = len({opinion.conclusion for opinion in counted}) == 1
         return ("equal", next(iter(firsts)) if len(firsts) == 1 else "") if alike else ("no_order", "")
     if len(firsts) > 1:
         return "no_order", ""
@@ -699,14 +704,14 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
     return ("ahead", first) if first else (counted[0].kind, "")
 
 
-def _steps(kind: Kind, opinions: Sequence[Opinion], known: Known, names: Sequence[str]) -> Iterable[Advice]:
+def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names: Sequence[str]) -> Iterable[Advice]:
     """Yields what to do next, the most useful first."""
     steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions, known)]
     unseen = [
         contest.images
         for opinion in opinions
         for contest in opinion.contests
-        if opinion.counts and _rests_on_few(contest)
+        if opinion.is_eligible and _rests_on_few(contest)
     ]
     return steps or [Advice("kinds", max(unseen)) if unseen else Advice("nothing")]
 
@@ -719,7 +724,7 @@ def _rests_on_few(contest: Contest) -> bool:
     return undone or contest.wins + contest.losses < FEWEST_CLUSTERS
 
 
-def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
+def _urgent(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
     if not known.complete:
         yield Advice("finish")
     blind = tuple(opinion.judge for opinion in opinions if opinion.sees == "not_last")
@@ -733,7 +738,7 @@ def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[A
 
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
-    counted = [opinion for opinion in opinions if opinion.counts]
+    counted = [opinion for opinion in opinions if opinion.is_eligible]
     if kind == "alone" or not opinions:
         yield Advice("compare" if opinions else "vote")
     elif kind == "judges_disagree":
@@ -784,7 +789,7 @@ def _nearest(opinion: Opinion) -> Contest | None:
     return next((contest for contest in unsure if contest.kind != "level"), unsure[0] if unsure else None)
 
 
-def _for_trust(opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
+def _for_trust(opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
     failed = tuple(opinion.judge for opinion in opinions if opinion.examined == "failed")
     if failed:
         yield Advice("failed_audit", names=failed)

@@ -50,7 +50,7 @@ class Vote:
     """Share of the answer that is a tie, in that case."""
 
     @property
-    def left_gets(self) -> float:
+    def share_of_left(self) -> float:
         """Share of the left one, 0 to 1; half for a tie, and for two that are both bad."""
         return SHARES[self.choice] if self.share is None else self.share
 
@@ -73,7 +73,7 @@ def ratings_of(votes: Iterable[Vote]) -> list[Rating]:
     got: dict[tuple[str, str, int, str], list[float]] = {}
     for vote in votes:
         if vote.choice in SHARES:
-            share = vote.left_gets
+            share = vote.share_of_left
             bad = vote.choice == "both_bad"
             for model, value in ((vote.left, share), (vote.right, 1 - share)):
                 rated = got.setdefault((vote.sample_id, model, vote.edit_seed, vote.rater), [])
@@ -123,7 +123,7 @@ def votes_of(battles: Iterable[Judgement], score: str, samples: Iterable[Sample]
     return votes
 
 
-def lost_for_want_of_an_edit(
+def votes_against_failures(
     battles: Iterable[Judgement], edits: Mapping[tuple[str, str, int], Status], samples: Iterable[Sample]
 ) -> list[Vote]:
     """Returns the battles that one edit model lost by making no edit while the other did, as votes in both orders."""

@@ -30,11 +30,11 @@ class Answers:
         """Returns where a cell finds its replies."""
         return key
 
-    def of(self, lookup: Lookup) -> Sequence[Reply]:
+    def replies_of(self, lookup: Lookup) -> Sequence[Reply]:
         """Returns the replies so far."""
         return self._replies.get(lookup, ())
 
-    def put(self, lookup: Lookup, ask: int, reply: Reply) -> None:
+    def record_reply(self, lookup: Lookup, ask: int, reply: Reply) -> None:
         """Takes in a reply; `ask` says how often the question was asked before."""
         self._replies.setdefault(lookup, [])[ask:] = [reply]
 

@@ -46,14 +46,14 @@ class Cells:
         self._others: list[Subject] = []
         self._of_kind = {EDITS.name: range(self.edits)}
         self._kinds = kinds()
-        self._takes = [(kind, takes) for kind in self._kinds.values() if (takes := kind.taken(experiment))]
+        self._takes = [(kind, takes) for kind in self._kinds.values() if (takes := kind.sample_predicate(experiment))]
         self._taken = {n: kind for kind, takes in self._takes for n, of in enumerate(experiment.samples) if takes(of)}
         for kind in self._kinds.values():
             if kind is not EDITS:
-                begin = self.everything
+                begin = self.n_subjects
                 self._others += kind.unfold(experiment)
-                self._of_kind[kind.name] = range(begin, self.everything)
-        self._asked = [experiment.asked[judge.name] for judge in experiment.judges]
+                self._of_kind[kind.name] = range(begin, self.n_subjects)
+        self._asked = [experiment.questions_by_judge[judge.name] for judge in experiment.judges]
         self._judgement_subject, self._judgement_judge = array("q"), array("q")
         self._judgement_repeat = array("q")
         self._first_judgement, self._first_cell = array("q", [0]), array("q", [0])
@@ -84,7 +84,7 @@ class Cells:
 
     def append(self) -> None:
         """Adds the edit of a sample that was added: there is one edit model, one edit seed, and no other subject."""
-        assert self.edits == self._samples == self.everything
+        assert self.edits == self._samples == self.n_subjects
         if taking := [kind for kind, takes in self._takes if takes(self._experiment.samples[-1])]:
             self._taken[self._samples] = taking[-1]
         self._samples += 1
@@ -104,11 +104,11 @@ class Cells:
     # -- subjects --
 
     @property
-    def everything(self) -> int:
+    def n_subjects(self) -> int:
         """Number of all subjects."""
         return self.edits + len(self._others)
 
-    def of_kind(self, name: str) -> range:
+    def subjects_of(self, name: str) -> range:
         """Returns the numbers of all subjects of a kind."""
         return self._of_kind[name]
 
@@ -162,13 +162,13 @@ class Cells:
         """Returns the number of a judgement of an edit made by a model."""
         return self._first_judgement[edit] + self._place[judge] + repeat
 
-    def parts(self, judgement: int) -> tuple[int, int, int]:
+    def judgement_parts(self, judgement: int) -> tuple[int, int, int]:
         """Returns subject, judge and repeat of a judgement."""
         return self._judgement_subject[judgement], self._judgement_judge[judgement], self._judgement_repeat[judgement]
 
     # -- cells --
 
-    def asked(self, judgement: int) -> tuple[SampleQuestion, ...]:
+    def questions_of(self, judgement: int) -> tuple[SampleQuestion, ...]:
         """Returns the questions of a judgement."""
         return self._asked[self._judgement_judge[judgement]][self.sample(self._judgement_subject[judgement])]
 
@@ -190,22 +190,22 @@ class Cells:
         judgement = self._cell_judgement[number]
         if self._first_cell[judgement + 1] - self._first_cell[judgement] == 1:  # the common case
             return judgement, 0, 0
-        questions = len(self.asked(judgement))
+        questions = len(self.questions_of(judgement))
         return judgement, *divmod(number - self._first_cell[judgement], questions)
 
-    def before(self, number: int) -> dict[str, int]:
+    def prerequisites_of(self, number: int) -> dict[str, int]:
         """Returns, by question name, the cells of the same reading that a cell's question comes after."""
         judgement, _, question = self.cell(number)
-        asked = self.asked(judgement)
+        asked = self.questions_of(judgement)
         if not asked[question].question.after:
             return {}
         names = [sample_question.question.name for sample_question in asked]
         return {name: number - question + names.index(name) for name in asked[question].question.after}
 
-    def after(self, number: int) -> list[int]:
+    def dependents_of(self, number: int) -> list[int]:
         """Returns the cells whose questions come after a cell's, directly or not, in order."""
         judgement, _, question = self.cell(number)
-        asked = self.asked(judgement)
+        asked = self.questions_of(judgement)
         names, cells = {asked[question].question.name}, []
         for place in range(question + 1, len(asked)):
             if not names.isdisjoint(asked[place].question.after):
@@ -237,7 +237,7 @@ def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: in
 def reply_key(judge: Identity, asked: str, edit: str, seed: int, told: Mapping[str, object] | None = None) -> str:
     """Returns the key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
 
-    `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty if the judge is not
+    `asked` is the `protocols.asked.question_digest`, `edit` the digest of the edit's pixels (empty if the judge is not
     shown it), `seed` as in `REPEAT_STRIDE`. For a battle, `edit` is empty and the pixels of both edits are in `asked`,
     in the order shown: which of the two a configuration names first is in no key. `told` is what the judge's class
     reads besides (`AskedJudge.reads`)."""

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.config.identity import digest
-from edit_eval.config.schema import without_secrets
+from edit_eval.config.schema import mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge
@@ -22,10 +22,10 @@ from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.same_pictures import Pixels, pixels_of, same_pictures
-from edit_eval.statistics.summary import known
-from edit_eval.statistics.verdict import Known, of_several
+from edit_eval.statistics.summary import context_of_run
+from edit_eval.statistics.verdict import VerdictContext, merge_contexts
 from edit_eval.store.examined import Examination
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 NOTES: Mapping[str, Callable[..., Text]] = {
     "left_out": lambda *, run, judge, **_: Text(
@@ -72,7 +72,7 @@ class Note(str):
         return (self.kind,), self.values  # so that it can be copied
 
 
-class Made(Protocol):
+class ComparableRun(Protocol):
     """A run: what was asked, and its results."""
 
     @property
@@ -80,11 +80,11 @@ class Made(Protocol):
     @property
     def results(self) -> Results: ...
     @property
-    def examined(self) -> Mapping[str, Examination]: ...
+    def judge_examinations(self) -> Mapping[str, Examination]: ...
 
 
 def compare_runs(
-    runs: Sequence[Made],
+    runs: Sequence[ComparableRun],
     *,
     score: str | None = None,
     detect: float | None = None,
@@ -103,37 +103,37 @@ def compare_runs(
         margin=margin,
         allow_unscored=allow_unscored,
         notes=notes,
-        known=known_of_runs(runs, battles=score is None),
+        known=context_of_runs(runs, battles=score is None),
         guidance=_guidance(columns, runs),
     )
 
 
-def _guidance(columns: Sequence[ScoreColumn], runs: Sequence[Made]) -> dict[str, str]:
+def _guidance(columns: Sequence[ScoreColumn], runs: Sequence[ComparableRun]) -> dict[str, str]:
     """Returns what became of a probe of each column's server: whether it guides. None was sent for the others."""
     of_run, states = {run.results.directory: run for run in runs}, dict[str, str]()
     for column in columns:
         run = of_run[column.run]
         models = run.results.environment.get("models")
-        name = f"edit:{run.experiment.made_with(column.edit_model)}"
+        name = f"edit:{run.experiment.base_model_of(column.edit_model)}"
         about = models.get(name) if isinstance(models, Mapping) else None
         if isinstance(about, Mapping) and about.get("guidance"):
             states[column.name] = str(about["guidance"])
     return states
 
 
-def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:
+def context_of_runs(runs: Sequence[ComparableRun], *, battles: bool = False) -> VerdictContext:
     """Returns what is known of all runs, judges under their names in the first; `battles` with those of a single run,
     whose verdict is that of its report."""
     if len(runs) == 1:
-        return known(runs[0].results, battles=battles)
-    shared, _ = _shared_judges(runs, run_names([run.results.directory for run in runs]))
+        return context_of_run(runs[0].results, battles=battles)
+    shared, _ = _find_common_judges(runs, run_names([run.results.directory for run in runs]))
     of_runs = []
     names, every = _column_names(runs), rivals(runs)
     pixels: dict[Rival, tuple[str, Pixels]] = {}
     runs_called = run_names([run.results.directory for run in runs])
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
-        of_run = known(run.results)
+        of_run = context_of_run(run.results)
         for model, made in pixels_of(run.results).items():
             pixels.setdefault(every[place][model], (names(runs_called[place], model), made))
         of_runs.append(
@@ -144,14 +144,14 @@ def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:
                 same_pictures=(),
             )
         )
-    return replace(of_several(of_runs), same_pictures=same_pictures(dict(pixels.values())))
+    return replace(merge_contexts(of_runs), same_pictures=same_pictures(dict(pixels.values())))
 
 
 Rival = tuple[str, int]
 """What a column is: a digest of what makes its edits, and which of those that one run makes alike."""
 
 
-def rivals(runs: Sequence[Made]) -> list[dict[str, Rival]]:
+def rivals(runs: Sequence[ComparableRun]) -> list[dict[str, Rival]]:
     """Returns for each run what each of its columns is, by its name: the same in two runs is one rival."""
     of_runs = []
     for run in runs:
@@ -164,7 +164,7 @@ def rivals(runs: Sequence[Made]) -> list[dict[str, Rival]]:
     return of_runs
 
 
-def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:
+def comparable_columns(runs: Sequence[ComparableRun], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:
     """Returns the columns of all runs, under distinct names, and notes for the reader, a line each.
 
     A column is named after its run and its edit model; in a single run, after the edit model alone, and after the run
@@ -179,14 +179,16 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
             )
         )
     names = run_names([run.results.directory for run in runs])
-    shared, notes = _shared_judges(runs, names)
+    shared, notes = _find_common_judges(runs, names)
     first = _edit_model(runs[0], runs[0].results.edit_models[0])
     columns: list[ScoreColumn] = []
-    called = _by_model if len(runs) == 1 else _column_names(runs)
+    called = _name_by_model if len(runs) == 1 else _column_names(runs)
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
         identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one}
-        asked = {judge.name: _asked(run, judge) for judge in run.experiment.judges_of_one if judge.name in labels}
+        asked = {
+            judge.name: _texts_by_sample(run, judge) for judge in run.experiment.judges_of_one if judge.name in labels
+        }
         columns += [
             replace(
                 column,
@@ -198,7 +200,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
             for column in columns_of(run.results, identities, score=score)
             if column.judge in labels
         ]
-    columns, twice = _once(columns, runs)
+    columns, twice = _drop_duplicate_columns(columns, runs)
     notes += [Note("once", columns=names) for names in twice]
     of_judges = [judges[0] for judges in shared]
     columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
@@ -208,10 +210,12 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
             for name, run in zip(names, runs, strict=True)
             for judge in run.results.battle_judges
         ]
-    return columns, [*notes, *_notes(runs, names), *_examined(runs, names, shared)]
+    return columns, [*notes, *_notes(runs, names), *_examination_notes(runs, names, shared)]
 
 
-def _once(columns: Sequence[ScoreColumn], runs: Sequence[Made]) -> tuple[list[ScoreColumn], list[list[str]]]:
+def _drop_duplicate_columns(
+    columns: Sequence[ScoreColumn], runs: Sequence[ComparableRun]
+) -> tuple[list[ScoreColumn], list[list[str]]]:
     """Returns each rival's column by each judge once, and the names of those that are one."""
     of_runs = {run.results.directory: of for run, of in zip(runs, rivals(runs), strict=True)}
     by_rival: dict[tuple[str, Rival], list[ScoreColumn]] = {}
@@ -224,17 +228,17 @@ def _once(columns: Sequence[ScoreColumn], runs: Sequence[Made]) -> tuple[list[Sc
     return once, list(names.values())
 
 
-def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
+def merge_runs(runs: Sequence[ComparableRun]) -> tuple[Results, dict[str, int]]:
     """Merges runs into one for viewing: the samples that all have, every (run, edit model) under its column's name.
 
     Also returns the place of the run for each name. Judges are those that all runs have, under their names in the
     first. Raises `ConfigurationError` for runs without a judge, or a sample, in common.
     """
     names = run_names([run.results.directory for run in runs])
-    shared, notes = _shared_judges(runs, names)
+    shared, notes = _find_common_judges(runs, names)
     first = runs[0].results
-    asked = [{sample.id: look(sample) for sample in run.results.samples} for run in runs]
-    samples = tuple(s for s in first.samples if all(of.get(s.id) == look(s) for of in asked))
+    asked = [{sample.id: sample_fingerprint(sample) for sample in run.results.samples} for run in runs]
+    samples = tuple(s for s in first.samples if all(of.get(s.id) == sample_fingerprint(s) for of in asked))
     if not samples:
         raise ConfigurationError(Text("the runs have no sample in common; compare runs of the same benchmark"))
     kept = {sample.id for sample in samples}
@@ -268,16 +272,16 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
     return results, of_run
 
 
-def look(sample: Sample) -> tuple[str, str]:
+def sample_fingerprint(sample: Sample) -> tuple[str, str]:
     """Returns what must be equal for edits of a sample to be shown beside each other."""
     return sample.instruction, sample.source_digest
 
 
-def refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
+def refuse_other_samples(runs: Sequence[ComparableRun], names: Sequence[str]) -> None:
     """Raises `ConfigurationError` unless all runs, called `names`, have the same samples: a table is of one set."""
-    first = {sample.id: look(sample) for sample in runs[0].results.samples}
+    first = {sample.id: sample_fingerprint(sample) for sample in runs[0].results.samples}
     for name, run in zip(names[1:], runs[1:], strict=True):
-        other = {sample.id: look(sample) for sample in run.results.samples}
+        other = {sample.id: sample_fingerprint(sample) for sample in run.results.samples}
         if other != first:
             both = sum(first.get(sample_id) == seen for sample_id, seen in other.items())
             raise ConfigurationError(
@@ -327,40 +331,40 @@ def run_names(directories: Sequence[str]) -> list[str]:
     return names
 
 
-def _column_names(runs: Sequence[Made]) -> Callable[[str, str], str]:
+def _column_names(runs: Sequence[ComparableRun]) -> Callable[[str, str], str]:
     """Returns what names a column by its run's name and its edit model's: both, or the run alone if all runs have one
     edit model."""
-    return _by_run if all(len(run.results.edit_models) == 1 for run in runs) else "{}/{}".format
+    return _name_by_run if all(len(run.results.edit_models) == 1 for run in runs) else "{}/{}".format
 
 
-def _by_run(run_name: str, edit_model: str) -> str:
+def _name_by_run(run_name: str, edit_model: str) -> str:
     return run_name
 
 
-def _by_model(run_name: str, edit_model: str) -> str:
+def _name_by_model(run_name: str, edit_model: str) -> str:
     return edit_model
 
 
 # -- what must be equal --
 
 
-def judge_identity(run: Made, judge: AskedJudge) -> dict[str, object]:
+def judge_identity(run: ComparableRun, judge: AskedJudge) -> dict[str, object]:
     """Returns what must be equal for a judge's scores to be comparable: model, protocol and language."""
     of_model = {key: getattr(judge.model, key) for key in ("type", "revision", "parameters")}
-    protocol = {"type": judge.protocol_name, **without_secrets(judge.question_parameters())}
+    protocol = {"type": judge.protocol_name, **mask_secrets(judge.question_parameters())}
     return {
-        "judge": without_secrets(of_model),
+        "judge": mask_secrets(of_model),
         "protocol": protocol,
         **({} if "language" in protocol else {"language": run.experiment.language}),  # said once
     }
 
 
-def asked_alike(run: Made, judge: AskedJudge) -> dict[str, object]:
+def battle_judge_identity(run: ComparableRun, judge: AskedJudge) -> dict[str, object]:
     """Returns what must be equal of a judge that compares: everything but which edits meet, its wording included."""
     identity = judge_identity(run, judge)
     protocol = identity["protocol"]
     assert isinstance(protocol, dict)
-    asked = run.experiment.asked[judge.name]
+    asked = run.experiment.questions_by_judge[judge.name]
     wordings = {
         sample.id: [(question.question.name, question.digest[:_DIGITS_SHOWN]) for question in of]
         for sample, of in zip(run.experiment.samples, asked, strict=True)
@@ -372,12 +376,12 @@ def asked_alike(run: Made, judge: AskedJudge) -> dict[str, object]:
     }
 
 
-def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
+def _texts_by_sample(run: ComparableRun, judge: AskedJudge) -> dict[str, dict[str, str]]:
     """Returns for each sample what the edit model and the judge were told; the wording of each question as a
     digest."""
     shown: dict[str, str] = {}
     asked = {}
-    for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
+    for sample, questions in zip(run.experiment.samples, run.experiment.questions_by_judge[judge.name], strict=True):
         texts = {"category": canonical(sample.category), "instruction": sample.instruction}
         for question in questions:
             short = shown.setdefault(question.digest, question.digest[:_DIGITS_SHOWN])
@@ -386,7 +390,7 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
     return asked
 
 
-def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
+def _find_common_judges(runs: Sequence[ComparableRun], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
     """Returns the judges that all runs have, each by its name in every run; and a note for each one left out."""
     left = [{judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one} for run in runs]
     if nothing := next((name for name, judges in zip(names, left, strict=True) if not judges), ""):
@@ -420,19 +424,21 @@ def _no_judge_in_common(
         both = [(identity, other) for identity in judges[0].values() for other in others.values()]
         if all(differences(identity, other) for identity, other in both):
             nearest = min(both, key=lambda two: len(differences(*two)))
-            return incomparable(names[0], name, _that_matter(*nearest))
-    every = joined(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
+            return incomparable(names[0], name, _relevant_differences(*nearest))
+    every = join_texts(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
     return ConfigurationError(Text("the runs have no judge in common: {}; compare fewer of them at once", every))
 
 
 # -- notes for the reader --
 
 
-def _examined(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple[str, ...]]) -> list[str]:
+def _examination_notes(
+    runs: Sequence[ComparableRun], names: Sequence[str], shared: Sequence[tuple[str, ...]]
+) -> list[str]:
     """Returns what is known of each judge (per run, if that differs), and whether it moved between runs."""
     notes: list[str] = []
     for judges in shared:
-        examinations = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
+        examinations = [run.judge_examinations.get(judge) for run, judge in zip(runs, judges, strict=True)]
         documents = [examination.document for examination in examinations if examination is not None]
         if len({document.line for document in documents}) <= 1:
             notes += [
@@ -450,21 +456,21 @@ def _examined(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple
                 for name, examination in zip(names, examinations, strict=True)
                 if examination is not None
             ]
-        notes += _moved(judges[0], names, examinations)
+        notes += _judge_change_notes(judges[0], names, examinations)
     return notes
 
 
-def _moved(judge: str, names: Sequence[str], examinations: Sequence[Examination | None]) -> Iterator[Note]:
+def _judge_change_notes(judge: str, names: Sequence[str], examinations: Sequence[Examination | None]) -> Iterator[Note]:
     """Yields a note for each run whose judge is another one than the first run's, or may be."""
     first = examinations[0]
     for name, examination in zip(names[1:], examinations[1:], strict=True):
         if first is None or examination is None:
             continue
-        if moved := examination.moved_since(first, judge, (names[0], name)):
+        if moved := examination.find_change(first, judge, (names[0], name)):
             yield Note("moved" if moved.shown else "not_known_to_have_moved", line=moved.line)
 
 
-def _notes(runs: Sequence[Made], names: Sequence[str]) -> list[str]:
+def _notes(runs: Sequence[ComparableRun], names: Sequence[str]) -> list[str]:
     notes: list[str] = []
     for name, run in zip(names, (run.results for run in runs), strict=True):
         pending = sum(judgement.status is Status.PENDING for judgement in run.judgements)
@@ -485,7 +491,7 @@ def _notes(runs: Sequence[Made], names: Sequence[str]) -> list[str]:
 
 
 def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(map(_difference_line, _that_matter(first, other)))
+    return tuple(map(_difference_line, _relevant_differences(first, other)))
 
 
 def _difference_line(difference: Difference) -> str:
@@ -499,7 +505,7 @@ def _difference_line(difference: Difference) -> str:
     return Text("{}: {}, {}", difference.key.removeprefix("parameters."), difference.b, there)
 
 
-def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
+def _relevant_differences(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
     """Returns the differences of two identities; for models of two types, the type only, since the rest follows."""
     every_difference = differences(a, b)
     if not any(difference.key in ("type", "judge.type") for difference in every_difference):
@@ -511,9 +517,9 @@ def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Diffe
     ]
 
 
-def _edit_model(run: Made, name: str) -> dict[str, object]:
+def _edit_model(run: ComparableRun, name: str) -> dict[str, object]:
     model = next(model for model in run.experiment.edit_models if model.name == name)
-    shown: dict[str, object] = without_secrets(
+    shown: dict[str, object] = mask_secrets(
         {key: value for key, value in asdict(model).items() if key not in ("name", "digest")}
     )
     return shown

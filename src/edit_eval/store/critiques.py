@@ -13,7 +13,7 @@ from functools import cached_property
 
 from edit_eval.config.identity import Identity, canonical_json
 from edit_eval.errors import RunDirectoryError
-from edit_eval.judges.answers import quoted
+from edit_eval.judges.answers import quote_reply
 from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Refinement, Sample, Scale, Status
 from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
 from edit_eval.store.subjects.contract import MatrixState
@@ -37,9 +37,9 @@ class Critiques:
         judge = next(judge for judge in self._matrix.judges if judge.name == refinement.judge)
         asked = [
             question.digest
-            for question in self._matrix.experiment.asked[judge.name][number % len(self._matrix.samples)]
+            for question in self._matrix.experiment.questions_by_judge[judge.name][number % len(self._matrix.samples)]
         ]
-        before = self.before(number)
+        before = self.previous_round_edit(number)
         known = "" if before is None else keys[before]
         sources = [known] if refinement.source == "last" else sources_of(sample)
         stands = recipe(judge.model, asked, known, refinement.template, sample.instruction)
@@ -55,37 +55,37 @@ class Critiques:
         column = self._matrix.edit_models[self._matrix.cells.edit_parts(edit)[0]].name
         return self._matrix.experiment.refinements.get(column)
 
-    def before(self, edit: int) -> int | None:
+    def previous_round_edit(self, edit: int) -> int | None:
         """Returns the edit of the previous round; None in the first."""
         refinement = self.refinement(edit) if self.any else None
         if refinement is None or not refinement.before:
             return None
-        return self.in_column(refinement.before, edit)
+        return self.edit_in_column(refinement.before, edit)
 
-    def in_column(self, name: str, edit: int) -> int:
+    def edit_in_column(self, name: str, edit: int) -> int:
         """Returns the edit of the same sample and edit seed in a column; without a name, the edit itself."""
         if not name:
             return edit
         _, edit_seed, sample = self._matrix.cells.edit_parts(edit)
-        return self._matrix.cells.edit(self._matrix.experiment.places[name], edit_seed, sample)
+        return self._matrix.cells.edit(self._matrix.experiment.column_index[name], edit_seed, sample)
 
-    def made_as(self, edit: int) -> int:
+    def original_of(self, edit: int) -> int:
         """Returns the edit that was made: of an earlier round, if this one is kept."""
-        return self.in_column(self._matrix.edits[edit].made_in, edit)
+        return self.edit_in_column(self._matrix.edits[edit].made_in, edit)
 
-    def kept_behind(self, edit: int) -> list[int]:
+    def copies_of(self, edit: int) -> list[int]:
         """Returns the edits of the rounds behind this one that are kept, up to the first that is not."""
-        told = (told for told in self.behind(edit) if self._matrix.edits[told].made_in)
-        return [kept for each in told for kept in (each, *self.kept_behind(each))]
+        told = (told for told in self.dependents_of(edit) if self._matrix.edits[told].made_in)
+        return [kept for each in told for kept in (each, *self.copies_of(each))]
 
-    def of(self, edit: int) -> int | None:
+    def critique_of(self, edit: int) -> int | None:
         """Returns the judgement whose words an edit is told; None if it is told the sample's instruction."""
         refinement = self.refinement(edit) if self.any else None
         if refinement is None or self._matrix.sample_of(edit).fault:
             return None
         judge = next(place for place, judge in enumerate(self._matrix.judges) if judge.name == refinement.judge)
-        before = self.before(edit)
-        about = self._without_edit.get((self._matrix.cells.sample(edit), judge)) if before is None else before
+        before = self.previous_round_edit(edit)
+        about = self._early_subjects.get((self._matrix.cells.sample(edit), judge)) if before is None else before
         if about is None:
             text = Text(
                 "{} rewrites instructions; what it was asked cannot be read without the package that adds such "
@@ -93,13 +93,17 @@ class Critiques:
                 refinement.judge,
             )
             raise RunDirectoryError(text)
-        return next(n for n in self._matrix.cells.judgements_of(about) if self._matrix.cells.parts(n)[1:] == (judge, 0))
+        return next(
+            n
+            for n in self._matrix.cells.judgements_of(about)
+            if self._matrix.cells.judgement_parts(n)[1:] == (judge, 0)
+        )
 
     @cached_property
-    def _without_edit(self) -> dict[tuple[int, int], int]:
+    def _early_subjects(self) -> dict[tuple[int, int], int]:
         """What a judge is asked about before there is an edit, by the positions of sample and judge."""
         cells, early = self._matrix.cells, [name for name, kind in kinds().items() if kind.before_edits]
-        every = (number for name in early for number in cells.of_kind(name))
+        every = (number for name in early for number in cells.subjects_of(name))
         return {(cells.sample(number), judge): number for number in every for judge in cells.subject(number).judges}
 
     @cached_property
@@ -107,7 +111,7 @@ class Critiques:
         """The edits told the words of a judgement, by the judgement's number."""
         by_critique: dict[int, list[int]] = {}
         for edit in range(self._matrix.cells.edits) if self.any else ():
-            if (critique := self.of(edit)) is not None:
+            if (critique := self.critique_of(edit)) is not None:
                 by_critique.setdefault(critique, []).append(edit)
         return by_critique
 
@@ -115,45 +119,45 @@ class Critiques:
         """Returns the edits told the words of a judgement, in order."""
         return self._edits_by_critique.get(judgement, [])
 
-    def behind(self, edit: int) -> list[int]:
+    def dependents_of(self, edit: int) -> list[int]:
         """Returns the edits told what a judge says about this one."""
         if not self.any:
             return []
         return [told for judgement in self._matrix.cells.judgements_of(edit) for told in self.edits_told(judgement)]
 
-    def tell(self, edit: int) -> list[int]:
+    def apply_critique(self, edit: int) -> list[int]:
         """Gives an edit the instruction built from its critique, once the critique is final.
 
         An edit made with another instruction becomes pending again. Returns the edits that end here without being made,
         this one first: without a critique it fails, and so do those that depend on it; if the critic is content with
         the previous edit, that one is kept: then it is this one, too, at no cost.
         """
-        refinement, critique = self.refinement(edit), self.of(edit)
+        refinement, critique = self.refinement(edit), self.critique_of(edit)
         if refinement is None or critique is None:
             return []
         said, mine = self._matrix.judgement(critique), self._matrix.edits[edit]
         if said.status is PENDING:
             return []
         judge = next(judge for judge in self._matrix.judges if judge.name == refinement.judge)
-        status, reason = unrefined(refinement, judge.scoring.scale, said)
+        status, reason = check_critique(refinement, judge.scoring.scale, said)
         if status is OK:
             instruction = instruction_of(refinement.template, said, self._matrix.sample_of(edit))
             if mine.made_in or mine.instruction != instruction:
                 self._matrix.set_edit(edit, replace(self._matrix.new_edit(edit), instruction=instruction))
             return []
         ended = replace(self._matrix.new_edit(edit), status=status, reason=reason)
-        before = None if (number := self.before(edit)) is None else self._matrix.edits[number]
+        before = None if (number := self.previous_round_edit(edit)) is None else self._matrix.edits[number]
         if status is Status.SKIPPED and before is not None and before.status is OK:
             kept = replace(before, reason=reason, seconds=0.0, made_in=before.made_in or before.edit_model)
             ended = replace(kept, key=ended.key, edit_model=ended.edit_model)
         if mine != ended:
             self._matrix.set_edit(edit, ended)
-        return [edit, *(ended for dependent in self.behind(edit) for ended in self.tell(dependent))]
+        return [edit, *(ended for dependent in self.dependents_of(edit) for ended in self.apply_critique(dependent))]
 
-    def tell_all(self) -> None:
+    def apply_critiques(self) -> None:
         """Calls `tell` for every edit, earlier rounds first."""
         for edit in range(self._matrix.cells.edits) if self.any else ():
-            self.tell(edit)
+            self.apply_critique(edit)
 
 
 def recipe(judge: Identity, asked: Sequence[str], before: str, template: str, instruction: str) -> str:
@@ -173,11 +177,11 @@ def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
 
     In one pass, so that braces in the judge's words stay. The judge's thinking before its answer is left out.
     """
-    words = {"critique": said.reason or quoted(said.answer), "instruction": sample.instruction}
+    words = {"critique": said.reason or quote_reply(said.answer), "instruction": sample.instruction}
     return re.sub(r"\{(critique|instruction)\}", lambda slot: words[slot[1]].strip(), template)
 
 
-def unrefined(refinement: Refinement, scale: Scale, said: Judgement) -> tuple[Status, str]:
+def check_critique(refinement: Refinement, scale: Scale, said: Judgement) -> tuple[Status, str]:
     """Returns the status of an edit that gets no critique, and why; `ok` if it gets one.
 
     `scale` is that of the judge's headline. Without the previous edit, or a critique of it, the edit cannot be made; if

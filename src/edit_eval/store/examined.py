@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import import_class, the_one
+from edit_eval.config.components import find_single_class, import_class
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
 from edit_eval.files.user_cache import cache_folder
@@ -21,7 +21,7 @@ from edit_eval.records import ExaminedJudge
 from edit_eval.text import Text
 
 
-class Moved(NamedTuple):
+class JudgeChange(NamedTuple):
     """Why a judge's scores in two runs are not comparable, or may not be."""
 
     line: Text
@@ -38,10 +38,10 @@ class Examination(ABC):
         """What documents say of the judge."""
 
     @abstractmethod
-    def kept(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Returns all of it as plain data, for a run that is read without its folder; `Examiner.read` reads it."""
 
-    def moved_since(self, first: Examination, judge: str, runs: tuple[str, str]) -> Moved | None:
+    def find_change(self, first: Examination, judge: str, runs: tuple[str, str]) -> JudgeChange | None:
         """Says whether the judge, as examined for the second of these runs, differs from itself in the `first`."""
         return None
 
@@ -60,7 +60,7 @@ class Examiner(ABC):
         """
 
     @abstractmethod
-    def known(self, experiment: Experiment, run: Path, folder: Path | None) -> Mapping[str, Examination]:
+    def load_examinations(self, experiment: Experiment, run: Path, folder: Path | None) -> Mapping[str, Examination]:
         """Returns what is known of each judge that can be examined, by its name: from the run's copies, else from
         `folder`, if given."""
 
@@ -89,12 +89,12 @@ def usual_folder() -> Path:
 
 def examiner() -> Examiner | None:
     """Returns the examiner that is installed, a package's in place of ours; None if there is none."""
-    class_path = the_one("examiner")
-    return _made(class_path) if class_path else None
+    class_path = find_single_class("examiner")
+    return _make_examiner(class_path) if class_path else None
 
 
 @cache  # a service asks from several threads
-def _made(class_path: str) -> Examiner:
+def _make_examiner(class_path: str) -> Examiner:
     made: Examiner = import_class("examiner", class_path)()
     return made
 
@@ -102,19 +102,19 @@ def _made(class_path: str) -> Examiner:
 def take_examinations(experiment: Experiment, run: Path, folder: Path | None = None) -> bool:
     """Copies what is known of the experiment's judges into the run; see `Examiner.take`."""
     by = examiner()
-    with _named(by):
+    with _name_failing_examiner(by):
         return by is not None and by.take(experiment, run, folder or usual_folder())
 
 
-def examined(experiment: Experiment, run: Path, folder: Path | None = None) -> Mapping[str, Examination]:
+def load_examinations(experiment: Experiment, run: Path, folder: Path | None = None) -> Mapping[str, Examination]:
     """Returns what is known of each judge that can be examined, by its name; see `Examiner.known`."""
     by = examiner()
-    with _named(by):
-        return {} if by is None else by.known(experiment, run, folder)
+    with _name_failing_examiner(by):
+        return {} if by is None else by.load_examinations(experiment, run, folder)
 
 
 @contextmanager
-def _named(by: Examiner | None) -> Iterator[None]:
+def _name_failing_examiner(by: Examiner | None) -> Iterator[None]:
     """Names the examiner that fails: one that a package brings, whose fault is none of the run's."""
     try:
         yield

@@ -19,13 +19,13 @@ from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
 from edit_eval.statistics.raters import image_of, judges_of
-from edit_eval.statistics.scores_apart import scores_apart
-from edit_eval.store.comparable import Made, judge_identity, run_names
+from edit_eval.statistics.scores_apart import compare_scores
+from edit_eval.store.comparable import ComparableRun, judge_identity, run_names
 from edit_eval.store.recall import is_there
 from edit_eval.text import Text
 
 
-def joined(runs: Sequence[Made]) -> Results:
+def join_runs(runs: Sequence[ComparableRun]) -> Results:
     """Joins the runs' results: all judgements that any run has, without controls and battles.
 
     Edit models that made the same pictures are merged; others with the same name get their run's name as a prefix. The
@@ -43,7 +43,9 @@ def joined(runs: Sequence[Made]) -> Results:
     judgements: dict[tuple[str, str, int, str, int], Judgement] = {}
     for name, run in zip(names, runs, strict=True):
         _take_samples(samples, run.results, name)
-        models = _take_edits(edits, _by_pixels(run) if run.results.resolved.get("grows") else run.results, name)
+        models = _take_edits(
+            edits, _compute_pixel_digests(run) if run.results.resolved.get("grows") else run.results, name
+        )
         labels = {}
         recorded: Any = run.results.resolved.get("judges", [])
         plain = {judge["name"]: judge for judge in recorded}
@@ -78,20 +80,20 @@ def joined(runs: Sequence[Made]) -> Results:
     )
 
 
-def judges_apart(runs: Sequence[Made]) -> list[str]:
+def describe_judge_differences(runs: Sequence[ComparableRun]) -> list[str]:
     """Returns, for runs of one benchmark, a line on the mean difference of every two judges on the edits both scored.
 
     It warns when runs scored by different judges are compared: swapping the judge changes the table.
     """
     try:
-        results = joined(runs)
+        results = join_runs(runs)
         judges = judges_of(results).values()
     except ConfigurationError:
         return []
     lines: list[str] = []
     image = image_of(results)
     for a, b in combinations(judges, 2):
-        apart = scores_apart(a, b, image)
+        apart = compare_scores(a, b, image)
         if apart.difference is not None:
             ends = apart.ci95
             interval = Text(", 95 % interval {:+.2f} to {:+.2f}", ends[0], ends[1]) if ends else ""
@@ -122,18 +124,18 @@ def _digests(sample: Sample) -> Mapping[str, str]:
     return {name: picture.digest for name, picture in sample.pictures.items()}
 
 
-def _by_pixels(run: Made) -> Results:
+def _compute_pixel_digests(run: ComparableRun) -> Results:
     """Computes pixel digests for a service's edits, which have file digests, so that they match other runs' edits."""
     folder = Path(run.results.directory)
 
-    def known(edit: Edit) -> Edit:
+    def add_pixel_digest(edit: Edit) -> Edit:
         try:
             return replace(edit, pixels=pixel_digest(open_picture(folder / edit.image, digest=edit.pixels)))
         except PictureError:
             return replace(edit, pixels="")
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        made = threads.map(lambda edit: known(edit) if is_there(edit, folder) else edit, run.results.edits)
+        made = threads.map(lambda edit: add_pixel_digest(edit) if is_there(edit, folder) else edit, run.results.edits)
         return replace(run.results, edits=tuple(made))
 
 

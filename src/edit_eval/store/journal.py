@@ -166,14 +166,14 @@ class Lines:
         self._folder, self._damage = folder, damage
 
     def __iter__(self) -> Iterator[Record]:
-        return self.of(dict)
+        return self.decode_lines(dict)
 
-    def of(self, kind: type[T]) -> Iterator[T]:
+    def decode_lines(self, kind: type[T]) -> Iterator[T]:
         """Yields each line as a `kind`, decoded to it directly."""
-        for segment in self.by_segment(kind):
+        for segment in self.read_segments(kind):
             yield from segment
 
-    def by_segment(self, kind: type[T]) -> Iterator[Iterator[T]]:
+    def read_segments(self, kind: type[T]) -> Iterator[Iterator[T]]:
         """Yields the lines of each segment: what one start has written."""
         for path in segments(self._folder):
             yield read_segment(path, self._damage, kind)
@@ -197,7 +197,7 @@ class Tail(Lines):
         """True if the size of a segment has changed since, even if it shrank."""
         return any(path.lstat().st_size != self._read.get(path, 0) for path in segments(self._folder))
 
-    def by_segment(self, kind: type[T]) -> Iterator[Iterator[T]]:
+    def read_segments(self, kind: type[T]) -> Iterator[Iterator[T]]:
         """Yields the new lines of each segment. Raises `OSError` for a segment that no longer exists."""
         for path in segments(self._folder):
             yield self._new_lines(path, kind)
@@ -237,10 +237,10 @@ def _good(line: bytes, path: Path, damage: Damage, kind: type[T]) -> Iterator[T]
         yield record
         return
     damage.lines[str(path)] = damage.lines.get(str(path), 0) + 1
-    yield from _whole_lines_in(line, kind)
+    yield from _find_whole_lines(line, kind)
 
 
-def _whole_lines_in(line: bytes, kind: type[T]) -> Iterator[T]:
+def _find_whole_lines(line: bytes, kind: type[T]) -> Iterator[T]:
     """Yields good lines inside a bad one: a changed newline joins two lines that are both intact."""
     begin = 0
     for end in _ENDS.finditer(line):

@@ -14,21 +14,21 @@ from edit_eval.protocols.contract import Question, turn_named
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.protocols.judging import (
     JudgedScores,
-    applying,
-    asked_again,
-    leading,
+    add_reminder,
+    applicable_scores,
+    fill_question,
+    leading_score,
     looks_at_samples,
     read,
-    rendered,
+    rule_out_question,
     score,
-    unasked,
 )
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.cells import REPEAT_STRIDE, Cells, edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
-from edit_eval.store.subjects.contract import Shown
+from edit_eval.store.subjects.contract import InputPicture
 from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.store.subjects.stages import Stages
 from edit_eval.text import Text
@@ -71,7 +71,7 @@ class Matrix:
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.answers = Answers()
         """What judges have answered."""
-        self._alone = not (experiment.shows_earlier or experiment.predecessors)
+        self._alone = not (experiment.uses_previous_pictures or experiment.predecessors)
         """True if whoever judges an edit sees no other one."""
         self.stages = Stages(self)
         """Which battles and controls are to be judged by now."""
@@ -101,7 +101,7 @@ class Matrix:
         """Adds a sample behind all others (`Experiment.append`); returns the number of its edit, which is pending."""
         self.experiment.append(sample)
         self.cells.append()
-        self._alone = not self.experiment.shows_earlier
+        self._alone = not self.experiment.uses_previous_pictures
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
         key = edit_key(
@@ -124,7 +124,7 @@ class Matrix:
         return self.edit_models[model], edit_seed, self.samples[sample]
 
     @property
-    def reported(self) -> list[int]:
+    def row_sample_indexes(self) -> list[int]:
         """Positions of the samples that rows are about: none beside the filters, and none that another kind takes."""
         every = (number for number, sample in enumerate(self.samples) if sample.id not in self.experiment.beside)
         return [number for number in every if self.cells.kind(number) is EDITS]
@@ -133,48 +133,52 @@ class Matrix:
         """Returns the sample of a subject."""
         return self.samples[self.cells.sample(subject)]
 
-    def sources(self, edit: int) -> dict[str, Shown]:
+    def sources(self, edit: int) -> dict[str, InputPicture]:
         """Returns the pictures given to the edit model, by name, in order."""
-        sources = {name: shown for name, shown in self.given(edit).items() if name.startswith("source")}
-        before = self.origins.made_from(edit)
+        sources = {name: shown for name, shown in self.context_pictures(edit).items() if name.startswith("source")}
+        before = self.origins.source_edit_of(edit)
         if before is not None and before != self.origins.predecessor(edit):
-            sources["source"] = Shown.of(self.edits[before])
+            sources["source"] = InputPicture.from_edit(self.edits[before])
         return sources
 
-    def given(self, subject: int) -> dict[str, Shown]:
+    def context_pictures(self, subject: int) -> dict[str, InputPicture]:
         """Returns a sample's pictures, the source first; with those of earlier turns and rounds if judges see them."""
-        own = {name: Shown(picture.path, picture.digest) for name, picture in self.sample_of(subject).pictures.items()}
+        own = {
+            name: InputPicture(picture.path, picture.digest)
+            for name, picture in self.sample_of(subject).pictures.items()
+        }
         is_edit, sample = subject < self.cells.edits, self.cells.sample(subject)
         before = self.origins.predecessor(subject) if is_edit else None
         if before is not None:
-            own = {"source": Shown.of(self.edits[before]), **own}
-        if not self.experiment.shows_earlier or "source" not in own:
+            own = {"source": InputPicture.from_edit(self.edits[before]), **own}
+        if not self.experiment.uses_previous_pictures or "source" not in own:
             return own
         first, last = self.experiment.first_of(sample).pictures["source"], self.origins.last(subject)
-        was = own["source"] if last is None else Shown.of(self.edits[last])
-        turns = self.experiment.turns_before(sample) if is_edit else ()
+        was = own["source"] if last is None else InputPicture.from_edit(self.edits[last])
+        turns = self.experiment.predecessors_of(sample) if is_edit else ()
         earlier = {
-            turn_named(turn): Shown.of(self.edits[subject - sample + place]) for turn, place in enumerate(turns, 1)
+            turn_named(turn): InputPicture.from_edit(self.edits[subject - sample + place])
+            for turn, place in enumerate(turns, 1)
         }
-        return {**own, **earlier, "first": Shown(first.path, first.digest), "last": was}
+        return {**own, **earlier, "first": InputPicture(first.path, first.digest), "last": was}
 
     # -- subjects --
 
-    def pictures(self, subject: int) -> dict[str, Shown]:
+    def pictures(self, subject: int) -> dict[str, InputPicture]:
         """Returns all pictures that a question about a subject can show, by name; no `edit` if that was not made."""
         return self.cells.kind(subject).pictures(self, subject)
 
-    def shown_edits(self, subject: int) -> tuple[int, ...]:
+    def visible_edits_of(self, subject: int) -> tuple[int, ...]:
         """Returns the edits whose pictures a question about a subject can show, the earlier turn or round first."""
         if self._alone and subject < self.cells.edits:  # the common case
             return (subject,)
-        return self.cells.kind(subject).shown(self, subject)
+        return self.cells.kind(subject).visible_edits(self, subject)
 
     def is_there(self, subject: int) -> bool:
         """True if the picture to judge, and all those shown with it, exist, and it is something to judge."""
         if self._alone and subject < self.cells.edits:  # the common case
             return self.edits[subject].status is OK
-        there = all(self.edits[edit].status is OK for edit in self.shown_edits(subject))
+        there = all(self.edits[edit].status is OK for edit in self.visible_edits_of(subject))
         return there and not self.is_void(subject)
 
     def is_void(self, subject: int) -> bool:
@@ -182,14 +186,14 @@ class Matrix:
         if subject < self.cells.edits or not self.critiques.any:
             return False
         edits = self.cells.edits_of(subject)
-        return len({*map(self.critiques.made_as, edits)}) < len(edits)
+        return len({*map(self.critiques.original_of, edits)}) < len(edits)
 
     def names_of(self, subject: int) -> tuple[str, str]:
         """Returns the edit model under which a subject stands, `control:` and its kind if it is none's; and the edit
         model of a second edit, if it is of two."""
-        return self.cells.kind(subject).names(self, subject)
+        return self.cells.kind(subject).column_names(self, subject)
 
-    def made_in(self, subject: int) -> tuple[str, str]:
+    def original_names_of(self, subject: int) -> tuple[str, str]:
         """Returns the same, each edit under the edit model in whose column it was made."""
         if not self.critiques.any:
             return self.names_of(subject)
@@ -205,19 +209,19 @@ class Matrix:
         """Returns a cell's place by name: sample, edit model, edit seed, judge, repeat, question, reading, and for a
         battle the other edit model; with `made`, of a kept edit that of the edit which it is."""
         judgement, reading, question = self.cells.cell(cell)
-        number, judge, repeat = self.cells.parts(judgement)
-        name = self.cells.asked(judgement)[question].question.name
-        edit_model, other = self.made_in(number) if made else self.names_of(number)
+        number, judge, repeat = self.cells.judgement_parts(judgement)
+        name = self.cells.questions_of(judgement)[question].question.name
+        edit_model, other = self.original_names_of(number) if made else self.names_of(number)
         seed = self.cells.edit_seed(number)
         return self.sample_of(number).id, edit_model, seed, self.judges[judge].name, repeat, name, reading, other
 
     def judge_of(self, cell: int) -> AskedJudge:
         """Returns the judge of a cell."""
-        return self.judges[self.cells.parts(self.cells.judgement_of(cell))[1]]
+        return self.judges[self.cells.judgement_parts(self.cells.judgement_of(cell))[1]]
 
     def about(self, cell: int) -> int:
         """Returns the subject that a cell is about."""
-        return self.cells.parts(self.cells.judgement_of(cell))[0]
+        return self.cells.judgement_parts(self.cells.judgement_of(cell))[0]
 
     def question(self, cell: int, *, again: bool = False) -> Question:
         """Returns the question as put to the judge, its texts filled in; with `again`, plus the line for asking again.
@@ -225,17 +229,19 @@ class Matrix:
         The questions it comes after must have been answered.
         """
         judgement, _, number = self.cells.cell(cell)
-        edit, judge, _ = self.cells.parts(judgement)
-        name = self.cells.asked(judgement)[number].question.name
+        edit, judge, _ = self.cells.judgement_parts(judgement)
+        name = self.cells.questions_of(judgement)[number].question.name
         question = self.experiment.question(self.judges[judge], self.cells.sample(edit), name)
         if question.after:
-            question = rendered(question, {name: self.reading(n) for name, n in self.cells.before(cell).items()})
-        return asked_again(question) if again else question
+            question = fill_question(
+                question, {name: self.reading(n) for name, n in self.cells.prerequisites_of(cell).items()}
+            )
+        return add_reminder(question) if again else question
 
     def seed(self, cell: int) -> int:
         """Returns the seed for sampling a cell's replies."""
         judgement, reading, _ = self.cells.cell(cell)
-        return reading + REPEAT_STRIDE * self.cells.parts(judgement)[2]
+        return reading + REPEAT_STRIDE * self.cells.judgement_parts(judgement)[2]
 
     def key(self, cell: int) -> str:
         """Returns the key of a cell's replies. Its edit must exist, and the questions before it be answered."""
@@ -256,7 +262,7 @@ class Matrix:
         for cell in cells:
             self._settled[self.cells.judgement_of(cell)] = None
 
-    def begin_with(self, answers: Answers) -> None:
+    def replace_answers(self, answers: Answers) -> None:
         """Has other answers than those so far."""
         for cell in range(len(self._keys)):
             self._lose_key(cell)
@@ -273,33 +279,33 @@ class Matrix:
             if not self.can_be_asked(cell):
                 return ()
             key = self.key(cell)
-        return self.answers.of(self.answers.lookup(key, cell))
+        return self.answers.replies_of(self.answers.lookup(key, cell))
 
     def _key(self, cell: int) -> str:
         judgement, reading, number = self.cells.cell(cell)
-        edit, judge, repeat = self.cells.parts(judgement)
+        edit, judge, repeat = self.cells.judgement_parts(judgement)
         model = self.judges[judge].model
         if self.judges[judge].replays:
             sample, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell, made=True)
             about_two = (other,) if other else ()
             return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading, *about_two))
-        asked = self.cells.asked(judgement)[number]
-        told = self.told(cell)
+        asked = self.cells.questions_of(judgement)[number]
+        told = self.extra_inputs_of(cell)
         if not asked.varies and edit < self.cells.edits:  # the common case: no picture has to be looked up
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
             return reply_key(model, asked.digest, pixels, reading + REPEAT_STRIDE * repeat, told)
-        pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
-        return reply_key(model, *self.cells.kind(edit).in_key(self, cell, asked, pictures), self.seed(cell), told)
+        pictures = {name: shown.key_part for name, shown in self.pictures(edit).items()}
+        return reply_key(model, *self.cells.kind(edit).key_parts(self, cell, asked, pictures), self.seed(cell), told)
 
-    def told(self, cell: int) -> dict[str, str | int]:
+    def extra_inputs_of(self, cell: int) -> dict[str, str | int]:
         """Returns what a cell's judge is told besides its question: what its class reads; the address if it replays."""
         judge = self.judge_of(cell)
         reads = ADDRESS if judge.replays else judge.reads
         if not reads:
             return {}
         judgement, reading, question = self.cells.cell(cell)
-        about, _, repeat = self.cells.parts(judgement)
-        sample, (edit_model, other) = self.sample_of(about), self.made_in(about)
+        about, _, repeat = self.cells.judgement_parts(judgement)
+        sample, (edit_model, other) = self.sample_of(about), self.original_names_of(about)
         known: dict[str, str | int] = {
             "instruction": sample.instruction,
             "category": sample.category,
@@ -309,26 +315,28 @@ class Matrix:
             "edit_seed": self.cells.edit_seed(about),
             "repeat": repeat,
             "reading": reading,
-            "question": self.cells.asked(judgement)[question].question.name,
+            "question": self.cells.questions_of(judgement)[question].question.name,
         }
         return {name: known[name] for name in reads}
 
     def can_be_asked(self, cell: int) -> bool:
         """True if its picture exists, and the questions before it are answered and do not rule it out."""
-        return self.is_there(self.about(cell)) and self._unasked(cell) is None
+        return self.is_there(self.about(cell)) and self._rule_out_cell(cell) is None
 
-    def asked_before(self, cell: int) -> int | None:
+    def original_cell_of(self, cell: int) -> int | None:
         """Returns the cell that asks of an edit what this one asks of it where it is kept; None of other questions."""
         if not self.critiques.any or not self.can_be_asked(cell):
             return None
-        made = self._made(cell)
+        made = self._original_edits_of(cell)
         if made == {*self.cells.edits_of(self.about(cell))}:
             return None
-        first = next(number for number in self.answers.cells(self.lookup(cell)) if self._made(number) == made)
+        first = next(
+            number for number in self.answers.cells(self.lookup(cell)) if self._original_edits_of(number) == made
+        )
         return None if first == cell else first
 
-    def _made(self, cell: int) -> set[int]:
-        return {*map(self.critiques.made_as, self.cells.edits_of(self.about(cell)))}
+    def _original_edits_of(self, cell: int) -> set[int]:
+        return {*map(self.critiques.original_of, self.cells.edits_of(self.about(cell)))}
 
     def reading(self, cell: int) -> Reading:
         """Returns what a cell's replies so far amount to. Its edit must exist."""
@@ -340,21 +348,23 @@ class Matrix:
         return reading
 
     def _read(self, cell: int) -> Reading:
-        return self._unasked(cell) or self.read(cell, self.replies(cell))
+        return self._rule_out_cell(cell) or self.read(cell, self.replies(cell))
 
-    def _unasked(self, cell: int) -> Reading | None:
+    def _rule_out_cell(self, cell: int) -> Reading | None:
         """Returns the reading of a cell ruled out by the questions before it; None if it is to be asked."""
-        before = self.cells.before(cell)
+        before = self.cells.prerequisites_of(cell)
         if not before:
             return None
         judgement, _, number = self.cells.cell(cell)
-        return unasked(self.cells.asked(judgement)[number].question, map(self.reading, before.values()))
+        return rule_out_question(
+            self.cells.questions_of(judgement)[number].question, map(self.reading, before.values())
+        )
 
     def read(self, cell: int, replies: Sequence[Reply]) -> Reading:
         """Returns what these replies would amount to."""
         judgement, _, number = self.cells.cell(cell)
-        judge = self.judges[self.cells.parts(judgement)[1]]
-        question, retries = self.cells.asked(judgement)[number].question, judge.section.retries
+        judge = self.judges[self.cells.judgement_parts(judgement)[1]]
+        question, retries = self.cells.questions_of(judgement)[number].question, judge.section.retries
         if len(replies) != 1 or len(replies[0].text) > SHORT or replies[0].values or replies[0].ended is not OK:
             return read(judge.protocol, question, replies, retries)
         same = judge.name, id(question), replies[0].text, replies[0].final
@@ -363,25 +373,25 @@ class Matrix:
             reading = self._short[same] = read(judge.protocol, question, replies, retries)
         return reading
 
-    def put(self, lookup: Lookup, ask: int, reply: Reply) -> list[int]:
+    def record_reply(self, lookup: Lookup, ask: int, reply: Reply) -> list[int]:
         """Takes in a reply; returns the cells that have it."""
-        self.answers.put(lookup, ask, reply)
-        return self._changed(lookup)
+        self.answers.record_reply(lookup, ask, reply)
+        return self._invalidate_cells(lookup)
 
     def forget_replies(self, cell: int) -> None:
         """Forgets the replies of a cell, so that it is asked again, with all that have its key or come after one."""
         lookup = self.lookup(cell)
         self.answers.forget(lookup)
-        self._changed(lookup)
+        self._invalidate_cells(lookup)
 
-    def _changed(self, lookup: Lookup) -> list[int]:
+    def _invalidate_cells(self, lookup: Lookup) -> list[int]:
         cells = self.answers.cells(lookup)
         for cell in cells:
             self._readings[cell] = None
             self._settled[self.cells.judgement_of(cell)] = None
-            for later in self.cells.after(cell):
+            for later in self.cells.dependents_of(cell):
                 self._lose_key(later)
-        for later in (later for cell in cells for later in self.cells.after(cell)):
+        for later in (later for cell in cells for later in self.cells.dependents_of(cell)):
             self.replies(later)  # it is known among those that have its key
         return cells
 
@@ -391,16 +401,16 @@ class Matrix:
 
         Returns the judgements that are complete by what was answered about the same before.
         """
-        for kept in self.critiques.kept_behind(number):
-            self._put_edit(kept, self.new_edit(kept))
-        return self._put_edit(number, edit)
+        for kept in self.critiques.copies_of(number):
+            self._replace_edit(kept, self.new_edit(kept))
+        return self._replace_edit(number, edit)
 
-    def _put_edit(self, number: int, edit: Edit) -> list[Judgement]:
-        about = self.shown_with(number)
+    def _replace_edit(self, number: int, edit: Edit) -> list[Judgement]:
+        about = self.subjects_showing(number)
         for cell in (cell for subject in about for cell in self.cells.cells_of_subject(subject)):
             self._lose_key(cell)
         self.edits[number] = edit
-        about = list(dict.fromkeys([*about, *self.shown_with(number)]))
+        about = list(dict.fromkeys([*about, *self.subjects_showing(number)]))
         judgements = [judgement for subject in about for judgement in self.cells.judgements_of(subject)]
         for judgement in judgements:
             self._settled[judgement] = None
@@ -409,15 +419,15 @@ class Matrix:
         answered = [n for n in judgements if [1 for cell in self.cells.cells_of(n) if self.replies(cell)]]
         return [judgement for judgement in map(self.judgement, answered) if judgement.status is not PENDING]
 
-    def shown_with(self, edit: int) -> list[int]:
+    def subjects_showing(self, edit: int) -> list[int]:
         """Returns all subjects whose questions can show an edit's picture, itself first."""
-        return list(dict.fromkeys((edit, *self.origins.seen_after(edit), *self._others_of.get(edit, ()))))
+        return list(dict.fromkeys((edit, *self.origins.edits_showing(edit), *self._others_of.get(edit, ()))))
 
     @cached_property
     def _others_of(self) -> dict[int, list[int]]:
         """The subjects behind the edits that are about an edit, by the edit's number."""
         by_edit: dict[int, list[int]] = {}
-        for number in range(self.cells.edits, self.cells.everything):
+        for number in range(self.cells.edits, self.cells.n_subjects):
             for edit in self.cells.edits_of(number):
                 by_edit.setdefault(edit, []).append(number)
         return by_edit
@@ -437,40 +447,40 @@ class Matrix:
         """True if a judgement is not final yet. Unlike `judgement`, it makes none to say so."""
         if self._settled[judgement] is not None:
             return False
-        subject, judge, _ = self.cells.parts(judgement)
+        subject, judge, _ = self.cells.judgement_parts(judgement)
         if isinstance(self.judges[judge].protocol, DerivedScores):
             return self._judge(judgement).status is PENDING
         absent = self._absent(subject, self.cells.cells_of(judgement))
         return absent is not None and absent[0] is PENDING
 
     def _judge(self, number: int) -> Judgement:
-        about, judge_number, repeat = self.cells.parts(number)
+        about, judge_number, repeat = self.cells.judgement_parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(about)
         names = made = self.names_of(about)
         if self.critiques.any:
-            made = self.made_in(about)
+            made = self.original_names_of(about)
         edit_model, other = names
         if isinstance(judge.protocol, DerivedScores):
             seed, counts = self.cells.edit_seed(about), self._counts(judge, about)
             derived = judge.protocol.judgement(judge.name, (sample.id, *made, seed, repeat))
             derived = replace(derived, edit_model=edit_model, other=other)
             return replace(derived, category=sample.category, counts=counts)
-        asked = [sample_question.question for sample_question in self.cells.asked(number)]
+        asked = [sample_question.question for sample_question in self.cells.questions_of(number)]
         cells = self.cells.cells_of(number)
         by_reading: ByReading = ()
         absent = self._absent(about, cells)
         if absent:
             status, reason = absent
-            scored = JudgedScores({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
+            scored = JudgedScores({}, dict.fromkeys(applicable_scores(judge.protocol, asked), absent), frozenset(), {})
         else:
             scored, by_reading = self._score(judge, sample, asked, [self.reading(cell) for cell in cells])
-        headline = leading(judge.protocol, asked, scored)
+        headline = leading_score(judge.protocol, asked, scored)
         if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
         paid = said = [self.replies(cell) for cell in cells]
         if not self.answers.free.isdisjoint(cells):
             paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in self.answers.free]
-        is_asked = made == names or any(self._keys[cell] and self.asked_before(cell) is None for cell in cells)
+        is_asked = made == names or any(self._keys[cell] and self.original_cell_of(cell) is None for cell in cells)
         replies = paid[0] if len(paid) == 1 else [reply for of_cell in paid for reply in of_cell]
         if len(replies) == 1:
             seconds, tokens = replies[0].seconds, replies[0].tokens
@@ -531,7 +541,7 @@ class Matrix:
             return SKIPPED, Text("both are one edit, which was kept")
         if not self.is_open(edit):
             return PENDING, ""
-        shown = self.shown_edits(edit)
+        shown = self.visible_edits_of(edit)
         if absent := [self.edits[number] for number in shown[::-1] if self.edits[number].status is not OK]:
             # Of two edits, one may have failed while the other is pending.
             first = next((failed for failed in absent if failed.status is not PENDING), absent[0])
@@ -555,20 +565,20 @@ class Matrix:
 
     def list_open_subjects(self, kind: str) -> Sequence[int]:
         """Returns the subjects of a kind that are to be judged by now, in order."""
-        return [number for number in self.cells.of_kind(kind) if self.is_open(number)]
+        return [number for number in self.cells.subjects_of(kind) if self.is_open(number)]
 
     def battles_of(self, sample: int) -> list[int]:
         """Returns the battles of a sample, by its position, that are to be judged by now."""
         edits = range(sample, self.cells.edits, len(self.samples))
         about = sorted({number for edit in edits for number in self._others_of.get(edit, ())})
-        battles = self.cells.of_kind("battle")
+        battles = self.cells.subjects_of("battle")
         return [number for number in about if number in battles and self.is_open(number)]
 
     def open_judgements(self) -> Iterator[int]:
         """Yields the numbers of all judgements that are to be made by now."""
         cells = self.cells
         yield from range(cells.first_judgement(cells.edits))
-        for subject in filter(self.is_open, range(cells.edits, cells.everything)):
+        for subject in filter(self.is_open, range(cells.edits, cells.n_subjects)):
             yield from cells.judgements_of(subject)
 
     @property

@@ -30,16 +30,20 @@ class Origins:
         other = self._before.get(position)
         return None if other is None else edit - position + other
 
-    def made_from(self, edit: int) -> int | None:
+    def source_edit_of(self, edit: int) -> int | None:
         """Returns the edit that the edit model starts from; None if it starts from the sample's own source."""
         refinement = self._critiques.refinement(edit) if self._critiques.any else None
-        return self._critiques.before(edit) if refinement and refinement.source == "last" else self.predecessor(edit)
+        return (
+            self._critiques.previous_round_edit(edit)
+            if refinement and refinement.source == "last"
+            else self.predecessor(edit)
+        )
 
     def last(self, subject: int) -> int | None:
         """Returns the edit of the previous turn or round; None in the first, and for what is no single edit."""
         if subject >= self._matrix.cells.edits:
             return None
-        before = self._critiques.before(subject)
+        before = self._critiques.previous_round_edit(subject)
         return self.predecessor(subject) if before is None else before
 
     def followers(self, edit: int) -> list[int]:
@@ -54,15 +58,17 @@ class Origins:
             followers.setdefault(before, []).append(position)
         return followers
 
-    def seen_after(self, edit: int) -> list[int]:
+    def edits_showing(self, edit: int) -> list[int]:
         """Returns the edits whose judges can see this one as that of the turn or round before."""
-        rounds = self._critiques.behind(edit) if self._matrix.experiment.shows_earlier else ()
+        rounds = self._critiques.dependents_of(edit) if self._matrix.experiment.uses_previous_pictures else ()
         return [*self.followers(edit), *rounds]
 
-    def fail_behind(self, edit: int) -> list[int]:
+    def fail_dependents(self, edit: int) -> list[int]:
         """Fails all edits that depend, directly or not, on one that was not made; returns them."""
         if self._critiques.any:
-            return [ended for told in self._critiques.behind(edit) for ended in self._critiques.tell(told)]
+            return [
+                ended for told in self._critiques.dependents_of(edit) for ended in self._critiques.apply_critique(told)
+            ]
         edits = self._matrix.edits
         failed_edits, status = [edit], edits[edit].status
         for failed in failed_edits:

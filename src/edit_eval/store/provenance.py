@@ -45,7 +45,7 @@ def _differences(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -
             yield f"{name} {old.get(name) or 'none'} -> {new.get(name) or 'none'}"
 
 
-def changed_since_the_last_start(directory: RunDirectory, now: Mapping[str, Any], *, strict: bool = False) -> list[str]:
+def describe_environment_changes(directory: RunDirectory, now: Mapping[str, Any], *, strict: bool = False) -> list[str]:
     """Returns notes if a run is resumed in another environment than that of its last start; none if it is the same.
 
     With `strict`, raises `RunDirectoryError` instead.
@@ -90,7 +90,7 @@ def several_kinds(environment: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-class ModelsSay:
+class SelfDescriptionCheck:
     """Compares what models report of themselves when loaded with the last start, and replicas with each other."""
 
     def __init__(self, directory: RunDirectory, *, strict: bool = False) -> None:
@@ -137,7 +137,7 @@ def _notes_of(differences: list[str], strict: bool) -> list[str]:
     return [Text("{}; results from before and after may differ for that reason", text)]
 
 
-def mixed_environments(directory: RunDirectory) -> list[str]:
+def collect_environment_notes(directory: RunDirectory) -> list[str]:
     """Returns notes for the report: of the models, on changes between starts, and on differences within each."""
     every = [about for now in directory.environments().values() for about in (now.get("models") or {}).values()]
     notes = list(dict.fromkeys(about[NOTE] for about in every if about.get(NOTE)))
@@ -147,11 +147,11 @@ def mixed_environments(directory: RunDirectory) -> list[str]:
             notes.append(Text("from start {} on: {:; }", number, differences))
         notes += (
             Text("start {}: {}", number, unlike)
-            for unlike in (*several_kinds(now), *unlike_machines(now), *_of_machines(now), *(now.get("unlike") or ()))
+            for unlike in (*several_kinds(now), *unlike_machines(now), *_machine_notes(now), *(now.get("unlike") or ()))
         )
         before = now if now.get("models") or not before else {**now, "models": before.get("models", {})}
     return notes
 
 
-def _of_machines(environment: Mapping[str, Any]) -> list[str]:
+def _machine_notes(environment: Mapping[str, Any]) -> list[str]:
     return [note for machine in environment.get("machines") or () for note in machine.get("notes") or ()]

@@ -71,7 +71,7 @@ class ReplyLine(msgspec.Struct):
     """The second edit model, if two edits were shown."""
 
     @property
-    def to(self) -> tuple[object, ...]:
+    def address(self) -> tuple[object, ...]:
         """The address (see `Matrix.address`)."""
         about = self.sample, self.edit_model, self.edit_seed
         return *about, self.judge, self.repeat, self.question, self.reading, self.other
@@ -93,7 +93,7 @@ class ReplyLine(msgspec.Struct):
 
 
 @no_garbage()
-def recall(
+def load_journals(
     matrix: Matrix,
     edits: Iterable[Record],
     replies: Iterable[Record],
@@ -117,12 +117,12 @@ def recall(
     last = {edit.key: edit for edit in as_kind(edits, Edit) if edit.key in numbers.first}
     made = {key: edit for key, edit in last.items() if edit.status is OK}
     there = {key: edit for key, edit in made.items() if is_there(edit, folder)}
-    altered = altered_pictures(there.values(), folder) if verify else {}
+    altered = find_altered_pictures(there.values(), folder) if verify else {}
     recalled: dict[int, Edit] = {}
     for key, edit in last.items():
         if key in altered or (key not in there and (edit.status not in NO_EDIT or retry(edit.status))):
             continue
-        for number in numbers.of(key):
+        for number in numbers.numbers_of(key):
             model, edit_seed, sample = matrix.edit_parts(number)
             if (edit.sample_id, edit.edit_model, edit.edit_seed) != (sample.id, model.name, edit_seed):
                 edit = replace(edit, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
@@ -132,9 +132,9 @@ def recall(
     for number, edit in recalled.items():
         matrix.edits[number] = edit
     for number in (n for n, edit in recalled.items() if edit.status in NO_EDIT):
-        matrix.origins.fail_behind(number)
-    _recall_replies(matrix, replies, retry)
-    matrix.critiques.tell_all()
+        matrix.origins.fail_dependents(number)
+    _load_replies(matrix, replies, retry)
+    matrix.critiques.apply_critiques()
     if matrix.critiques.any:
         _forget(matrix, retry)  # what is said of kept edits is known only now
     for number in range(matrix.cells.judgements):
@@ -150,14 +150,14 @@ def recall(
     return noticed
 
 
-def recall_run(
+def load_run_journals(
     matrix: Matrix, run: RunDirectory, retry: Callable[[Status], bool] = lambda status: False, *, verify: bool = False
 ) -> list[str]:
     """Calls `recall` with the journals of a run."""
-    return recall(matrix, run.read("edits"), run.read("replies"), run.path, retry, verify=verify)
+    return load_journals(matrix, run.read("edits"), run.read("replies"), run.path, retry, verify=verify)
 
 
-def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[Status], bool]) -> None:
+def _load_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[Status], bool]) -> None:
     """Takes in all replies but the failing ones for whose status `retry` is true."""
     try:
         for segment in _segments(replies):
@@ -165,16 +165,16 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
             for line in segment:
                 lookup = lookup_of(line, matrix)
                 asked = (lookup, line.ask) if line.ask else lookup
-                if asked in seen and not _is_repeated(line, matrix.answers.of(lookup)):
+                if asked in seen and not _is_repeated(line, matrix.answers.replies_of(lookup)):
                     raise _AskedTwice
                 seen.add(asked)
-                matrix.put(lookup, line.ask, line.reply)
+                matrix.record_reply(lookup, line.ask, line.reply)
     except _AskedTwice:
-        matrix.begin_with(_ByAddress(matrix))
+        matrix.replace_answers(_AnswersByAddress(matrix))
         if isinstance(replies, Lines):
             replies.rewind()
         for line in chain.from_iterable(_segments(replies)):
-            matrix.put(lookup_of(line, matrix), line.ask, line.reply)
+            matrix.record_reply(lookup_of(line, matrix), line.ask, line.reply)
     _forget(matrix, retry)
 
 
@@ -191,11 +191,11 @@ def _forget(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
 
 def lookup_of(line: ReplyLine, matrix: Matrix) -> Lookup:
     """Returns where a line's reply is put (`Matrix.lookup`)."""
-    return (line.key, line.to) if isinstance(matrix.answers, _ByAddress) else line.key
+    return (line.key, line.address) if isinstance(matrix.answers, _AnswersByAddress) else line.key
 
 
 def _segments(replies: Iterable[Record]) -> Iterable[Iterable[ReplyLine]]:
-    return replies.by_segment(ReplyLine) if isinstance(replies, Lines) else [as_kind(replies, ReplyLine)]
+    return replies.read_segments(ReplyLine) if isinstance(replies, Lines) else [as_kind(replies, ReplyLine)]
 
 
 def _is_repeated(line: ReplyLine, replies: Sequence[Reply]) -> bool:
@@ -207,7 +207,7 @@ class _AskedTwice(Exception):
     """One start has asked the same about several cells, each for itself, and the answers differ."""
 
 
-class _ByAddress(Answers):
+class _AnswersByAddress(Answers):
     """The answers of a run that was made when each cell was asked for itself: those to its address, or else any."""
 
     def __init__(self, matrix: Matrix) -> None:
@@ -218,17 +218,17 @@ class _ByAddress(Answers):
     def lookup(self, key: str, cell: int) -> Lookup:
         return key, self._matrix.address(cell, made=True)
 
-    def put(self, lookup: Lookup, ask: int, reply: Reply) -> None:
-        super().put(lookup, ask, reply)
+    def record_reply(self, lookup: Lookup, ask: int, reply: Reply) -> None:
+        super().record_reply(lookup, ask, reply)
         self._any.setdefault(lookup[0], lookup)
 
-    def of(self, lookup: Lookup) -> Sequence[Reply]:
-        return super().of(lookup) or super().of(self._any.get(lookup[0], ""))
+    def replies_of(self, lookup: Lookup) -> Sequence[Reply]:
+        return super().replies_of(lookup) or super().replies_of(self._any.get(lookup[0], ""))
 
 
-def refuse_to_go_on(matrix: Matrix, folder: Path) -> None:
+def refuse_to_resume(matrix: Matrix, folder: Path) -> None:
     """Raises `RunDirectoryError` if there is work left in a run whose equal questions have several answers each."""
-    if isinstance(matrix.answers, _ByAddress) and matrix.pending:
+    if isinstance(matrix.answers, _AnswersByAddress) and matrix.pending:
         raise RunDirectoryError(
             Text(
                 "{}: an earlier edit-eval asked some of its questions several times, and got different answers; it can "
@@ -249,14 +249,14 @@ class _Numbers:
             if self.first.setdefault(key, number) != number:
                 self.others.setdefault(key, []).append(number)
 
-    def of(self, key: str) -> list[int]:
+    def numbers_of(self, key: str) -> list[int]:
         """Returns all numbers with that key, in order."""
         return [self.first[key], *self.others.get(key, ())]
 
 
 def as_kind(lines: Iterable[Record], kind: type[T]) -> Iterator[T]:
     """Yields each line as a `kind`; lines of a journal are decoded to it directly."""
-    return lines.of(kind) if isinstance(lines, Lines) else (msgspec.convert(line, kind) for line in lines)
+    return lines.decode_lines(kind) if isinstance(lines, Lines) else (msgspec.convert(line, kind) for line in lines)
 
 
 def _pictures(count: int) -> str:
@@ -296,7 +296,7 @@ def edit_record(edit: Edit) -> Record:
     return {**record, "status": edit.status.value, "flags": list(edit.flags)}
 
 
-def altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
+def find_altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
     """Finds pictures in `folder` that differ from what was recorded; returns what is wrong, by the edit's key.
 
     Takes about 0.1 s per megapixel and core, and holds one picture per core in memory.

@@ -39,10 +39,10 @@ import msgspec
 import yaml
 from filelock import FileLock, Timeout
 
-from edit_eval.config.placement import without_placement
+from edit_eval.config.placement import strip_placement
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError, RunDirectoryError, Stopped
-from edit_eval.files.given import of_json, read_text
+from edit_eval.files.user_files import parse_json, read_text
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Picture, Sample, no_garbage
@@ -64,7 +64,7 @@ class CannotWrite(Stopped):
     """The run directory can no longer be written: the disk is full, read-only, over quota, or failing."""
 
 
-def of_ledger(path: Path) -> Path:
+def resolve_ledger(path: Path) -> Path:
     """Returns the only run in a service's ledger; any other path unchanged.
 
     Raises `RunDirectoryError` if the ledger has several.
@@ -91,7 +91,7 @@ class RunDirectory:
         self._holder_file = path / "holder.json"
 
     @classmethod
-    def existing(cls, path: Path) -> RunDirectory:
+    def open_existing(cls, path: Path) -> RunDirectory:
         """Opens a run for reading. Raises `RunDirectoryError` if it is not a run, or contains links or pipes."""
         if not (path / "config").is_dir():
             if runs := sorted(config.parent for config in path.glob("*/config") if config.is_dir()):
@@ -99,7 +99,7 @@ class RunDirectory:
                 raise RunDirectoryError(Text("{} is a folder of runs: name each run, as {}{}", path, runs[-1], more))
             what = Text("is not a run directory (it has no config/)") if path.exists() else Text("does not exist")
             raise RunDirectoryError(Text("{} {}; `edit-eval run CONFIG` makes one", path, what))
-        refuse_what_leads_elsewhere(path)
+        refuse_special_files(path)
         return cls(path)
 
     # -- one writer --
@@ -113,7 +113,7 @@ class RunDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._refuse_strangers()
-            refuse_what_leads_elsewhere(self.path)
+            refuse_special_files(self.path)
             self._lock = FileLock(self.path / "lock")
             waits = shard or shards_at_work(self.path / SHARDS) or not self.is_held()  # what was killed still lets go
             self._lock.acquire(timeout=MOMENT if waits else 0)
@@ -125,12 +125,12 @@ class RunDirectory:
                 mark(self.path)
             self._take_number()
         except Timeout:
-            self._let_go()
+            self._release_locks()
             raise RunDirectoryError(
                 Text("{} is in use by {}; wait for it, or stop it first", self.path, self.holder())
             ) from None
         except OSError as error:
-            self._let_go()
+            self._release_locks()
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _cannot_write(self.path, error) from error
             raise RunDirectoryError(
@@ -182,7 +182,7 @@ class RunDirectory:
         """True if an engine of any shard is at work in this run; call it after this one has ended."""
         return bool(shards_at_work(self.path / SHARDS))
 
-    def _let_go(self) -> None:
+    def _release_locks(self) -> None:
         for lock in (self._own, self._lock):
             if lock is not None:
                 lock.release()
@@ -214,7 +214,7 @@ class RunDirectory:
             )
 
     def _take_number(self) -> None:
-        files = (p for folder in ("config", "samples", *JOURNALS) for p in _listed(self.path / folder, "[0-9]*.*"))
+        files = (p for folder in ("config", "samples", *JOURNALS) for p in _list_files(self.path / folder, "[0-9]*.*"))
         taken = [int(p.stem) for p in files if p.stem.isdigit()]
         taken += [holder.start for holder in self._holders() if holder.start is not None]
         self.number = max(taken, default=0) + 1
@@ -236,7 +236,7 @@ class RunDirectory:
 
     def _holders(self) -> list[_Holder]:
         """Returns the recorded lock holders, live ones first; some may have died."""
-        files = (self.path / "holder.json", *_listed(self.path / SHARDS, "*.json"))
+        files = (self.path / "holder.json", *_list_files(self.path / SHARDS, "*.json"))
         return sorted(filter(None, map(_read_holder, files)), key=lambda holder: not holder.is_alive)
 
     def holder(self) -> str:
@@ -262,7 +262,7 @@ class RunDirectory:
             return
         under_way = sys.exc_info()[1]
         try:
-            with _writing(self.path), contextlib.ExitStack() as stack:
+            with _convert_write_errors(self.path), contextlib.ExitStack() as stack:
                 for segment in self._segments.values():
                     stack.callback(segment.close)
         except CannotWrite:
@@ -272,18 +272,18 @@ class RunDirectory:
             with contextlib.suppress(OSError):
                 self._sweep()
                 self._holder_file.unlink(missing_ok=True)
-            self._let_go()
+            self._release_locks()
 
     # -- writing --
 
     def append(self, journal: str, record: Record) -> None:
         """Adds a line to `edits`, `replies` or `events`. Raises `CannotWrite`, like every method that writes."""
-        with _writing(self.path):
+        with _convert_write_errors(self.path):
             self._segments[journal].append(record)
 
     def sync(self) -> None:
         """Syncs all lines so far to disk."""
-        with _writing(self.path):
+        with _convert_write_errors(self.path):
             for segment in self._segments.values():
                 segment.sync()
 
@@ -305,12 +305,12 @@ class RunDirectory:
         if self.samples() == samples:
             return
         lines = b"".join(seal(_plain(sample)) for sample in samples)
-        with _writing(self.path):
+        with _convert_write_errors(self.path):
             write_durably(lines, self.path / "samples" / f"{self.number:04d}.jsonl")
 
     def write_derived(self, lines: bytes) -> None:
         """Keeps what readers without the protocols' classes are shown, in place of what was there."""
-        with _writing(self.path):
+        with _convert_write_errors(self.path):
             write_durably(lines, self.path / DERIVED)
 
     def append_samples(self) -> None:
@@ -319,7 +319,7 @@ class RunDirectory:
 
     def lay_picture(self, data: bytes, path: Path) -> None:
         """Writes the bytes of a picture sent by a client. Not synced: after a power loss the client sends it again."""
-        with _writing(self.path):
+        with _convert_write_errors(self.path):
             try:
                 path.write_bytes(data)
             except FileNotFoundError:
@@ -328,7 +328,7 @@ class RunDirectory:
 
     def take_picture(self, theirs: Path, path: Path) -> None:
         """Puts another run's picture at `path`: hard-linked if the file system allows it, otherwise copied."""
-        with _writing(self.path):
+        with _convert_write_errors(self.path):
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
             try:
@@ -340,7 +340,7 @@ class RunDirectory:
             temporary.unlink(missing_ok=True)  # os.replace does nothing if both names already link to the same file
 
     def _write_text(self, path: Path, text: str) -> None:
-        with _writing(self.path):
+        with _convert_write_errors(self.path):
             write_durably(text.encode("utf-8", "surrogatepass"), path)
 
     # -- reading --
@@ -379,18 +379,18 @@ class RunDirectory:
 
     def configuration(self) -> Unchecked:
         """Reads the full configuration of the last start. Raises `RunDirectoryError` if it is damaged."""
-        return self._described(self.last_configuration(), parse_ours)
+        return self._read_description(self.last_configuration(), parse_ours)
 
-    def resolved(self) -> Unchecked:
+    def read_resolved_configuration(self) -> Unchecked:
         """Reads what that configuration resolved to: identities of the models, and rubrics. Raises like it."""
         last = self.last_configuration()
-        return self._described(last and last.with_suffix(".json"), _plain_json)
+        return self._read_description(last and last.with_suffix(".json"), _plain_json)
 
     def last_configuration(self) -> Path | None:
         """Returns the last configuration. It is written after its `.json`, so both exist if it does."""
-        return max(_listed(self.path / "config", "[0-9]*.yaml"), default=None)
+        return max(_list_files(self.path / "config", "[0-9]*.yaml"), default=None)
 
-    def _described(self, file: Path | None, decode: Callable[[str], Any]) -> Unchecked:
+    def _read_description(self, file: Path | None, decode: Callable[[str], Any]) -> Unchecked:
         if file is None:
             return {}
         try:
@@ -418,10 +418,10 @@ class RunDirectory:
         """
         seen = Damage()
         try:
-            written = [without_placement(self.configuration()), self.resolved()]
+            written = [strip_placement(self.configuration()), self.read_resolved_configuration()]
         except (RunDirectoryError, AttributeError):  # the latter for a file of another shape
             return False
-        plain = json.loads(json.dumps([without_placement(configuration), resolved]))
+        plain = json.loads(json.dumps([strip_placement(configuration), resolved]))
         return bool(written == plain and self._samples(seen) == samples and not seen.total)
 
     def environment(self) -> Unchecked:
@@ -431,7 +431,7 @@ class RunDirectory:
     def environments(self) -> dict[int, Unchecked]:
         """Returns versions and devices of every start that recorded any, by its number."""
         recorded = {}
-        for file in _listed(self.path / "environment", "[0-9]*.json"):
+        for file in _list_files(self.path / "environment", "[0-9]*.json"):
             try:
                 environment = _plain_json(read_text(file))
             except (ConfigurationError, ValueError):
@@ -457,7 +457,7 @@ class RunDirectory:
 
 
 def _plain_json(text: str) -> Any:
-    return of_json(text.encode("utf-8", "surrogatepass"), dict, "")
+    return parse_json(text.encode("utf-8", "surrogatepass"), dict, "")
 
 
 def _lenient(line: Record) -> Sample:
@@ -465,7 +465,7 @@ def _lenient(line: Record) -> Sample:
     return Sample(**{**line, "pictures": pictures, "tags": tuple(line["tags"])})
 
 
-def refuse_what_leads_elsewhere(run: Path) -> None:
+def refuse_special_files(run: Path) -> None:
     """Raises `RunDirectoryError` if a run contains anything but plain files and folders.
 
     Run directories are shared: a link in one could make us read or write a file elsewhere, and a pipe would block us.
@@ -497,7 +497,7 @@ def _no_plain_file(entries: Iterable[os.DirEntry[str]]) -> os.DirEntry[str] | No
     return None
 
 
-def _listed(folder: Path, pattern: str) -> list[Path]:
+def _list_files(folder: Path, pattern: str) -> list[Path]:
     """Returns what there is, sorted; nothing where no such folder is, nor can be by a name of what others wrote."""
     return sorted(folder.glob(pattern)) if folder.is_dir() else []
 
@@ -509,7 +509,7 @@ def _plain(sample: Sample) -> Record:
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _convert_write_errors(path: Path) -> Iterator[None]:
     """Turns an `OSError` into a `CannotWrite`."""
     try:
         yield
@@ -551,7 +551,7 @@ class Shard:
 def shards_known(folder: Path) -> list[Shard]:
     """Returns every shard that has entered the run, as recorded when it last did."""
     known = []
-    for path in _listed(folder, "*-of-*.entered"):
+    for path in _list_files(folder, "*-of-*.entered"):
         with contextlib.suppress(OSError, ValueError, TypeError):
             number, _, count = path.stem.partition("-of-")
             known.append(Shard(int(number), int(count), **json.loads(path.read_text())))
@@ -561,7 +561,7 @@ def shards_known(folder: Path) -> list[Shard]:
 def shards_at_work(folder: Path) -> list[str]:
     """Returns the stems of the shards whose lock is held."""
     held = []
-    for path in _listed(folder, "*-of-*.lock"):
+    for path in _list_files(folder, "*-of-*.lock"):
         lock = FileLock(path)
         try:
             lock.acquire(timeout=0)
@@ -674,7 +674,7 @@ def _no_link(path: str, flags: int) -> int:
     return descriptor
 
 
-def read_within(run: Path, name: str, room: str = "images") -> bytes | None:
+def read_run_file(run: Path, name: str, room: str = "images") -> bytes | None:
     """Reads a file in a `room` of a run; None unless it is a plain file reached without links."""
     parts = PurePosixPath(name).parts
     if len(parts) < 2 or parts[0] != room or ".." in parts or "\0" in name:
@@ -712,7 +712,7 @@ def is_written_by_us(name: str) -> bool:
     return match is not None and (top != "anchors" or is_written_by_us(match["run"]))
 
 
-def files_within(run: Path) -> tuple[list[Path], int]:
+def list_run_files(run: Path) -> tuple[list[Path], int]:
     """Returns the files of a run that we wrote, the mark last, and the number of other files. Follows no links."""
     ours, others = [], 0
     for parent, folders, names in os.walk(run):

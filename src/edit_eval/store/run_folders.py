@@ -32,9 +32,9 @@ from edit_eval.store.answers import Lookup
 from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, refuse_to_go_on, where_of
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_run_journals, refuse_to_resume, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 RUNS = Path("runs")
 """Parent folder of runs started without a run directory."""
@@ -54,17 +54,17 @@ def failure_statuses(names: Collection[str]) -> frozenset[Status]:
     return frozenset(known[name] for name in names)
 
 
-def recorded(directory: RunDirectory) -> Experiment | None:
+def read_experiment(directory: RunDirectory) -> Experiment | None:
     """Reads the experiment of the last start in a run directory; None if none is recorded.
 
     Raises `RunDirectoryError` if it cannot be read.
     """
     try:
-        if not (plain := directory.resolved()):
+        if not (plain := directory.read_resolved_configuration()):
             return None
         _refuse_an_arena(plain, directory.path)
         derived = cache(lambda: read_derived(directory.path, directory.damage))
-        return Experiment.recorded(
+        return Experiment.from_record(
             plain, directory.samples(), lambda judge: derived().get(judge) or DerivedScores.unknown(judge)
         )
     except ConfigurationError as error:
@@ -72,7 +72,7 @@ def recorded(directory: RunDirectory) -> Experiment | None:
     except RunDirectoryError:
         raise
     except Exception as error:  # recorded parameters and texts may be anything
-        raise damaged(directory, error) from error
+        raise damage_error(directory, error) from error
 
 
 def _refuse_an_arena(plain: Mapping[str, Any], run: Path) -> None:
@@ -88,7 +88,7 @@ def _refuse_an_arena(plain: Mapping[str, Any], run: Path) -> None:
         )
 
 
-def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
+def damage_error(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """Returns the error for a run whose recorded configuration no start can have written."""
     problem = " ".join([f"{type(error).__name__}:", *str(error).split()])
     return RunDirectoryError(
@@ -97,7 +97,7 @@ def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
 
 
 @dataclass(frozen=True)
-class Recalled:
+class LoadedJournals:
     """The journals of a run, as read when its folder was chosen."""
 
     matrix: Matrix
@@ -120,7 +120,7 @@ class Place:
     """Earlier runs with edits or answers that this one needs."""
     elsewhere: Mapping[Path, Offer] = field(default_factory=dict)
     """For a named folder: what earlier runs have, which is reported but not reused."""
-    recalled: Recalled | None = None
+    recalled: LoadedJournals | None = None
     """The folder's journals, if they were read to choose it."""
     experiment: Experiment | None = None
     """The evaluation, with the controls that the run found there was begun with (`Experiment.as_recorded`)."""
@@ -132,7 +132,7 @@ class Place:
 
         Raises `RunDirectoryError` if another process is working in it.
         """
-        directory = RunDirectory(_made_now(self.folder, self.new_for) if self.new_for else self.folder)
+        directory = RunDirectory(_make_folder(self.folder, self.new_for) if self.new_for else self.folder)
         try:
             directory.begin(shard)
         except RunDirectoryError as error:
@@ -142,7 +142,7 @@ class Place:
         return directory
 
     @contextlib.contextmanager
-    def begun(self, shard: Shard | None = None) -> Iterator[RunDirectory]:
+    def hold_folder(self, shard: Shard | None = None) -> Iterator[RunDirectory]:
         """Holds the folder for the length of the run.
 
         Adds the folder to a `Stopped`, and turns Ctrl-C into `RunInterrupted`.
@@ -159,7 +159,7 @@ class Place:
         finally:
             directory.end()
 
-    def recall(
+    def load_matrix(
         self, directory: RunDirectory, now: Experiment, retry: Collection[Status], *, verify: bool = False
     ) -> tuple[Matrix, list[str]]:
         """Returns the matrix filled from the folder's journals and from other runs, with notes for the user.
@@ -169,23 +169,23 @@ class Place:
         known = self.recalled
         if known is None or verify or known.files != _journals(directory.path):
             matrix = Matrix(now)
-            notes = recall_run(matrix, directory, retry.__contains__, verify=verify)
+            notes = load_run_journals(matrix, directory, retry.__contains__, verify=verify)
         else:
             directory.damage = known.damage
             matrix, notes = known.matrix, known.notes
         taken = [reuse(other, directory, matrix) for other in self.others]
-        refuse_to_go_on(matrix, directory.path)
+        refuse_to_resume(matrix, directory.path)
         return matrix, [*notes, *taken, directory.damage.note]
 
-    def expected(self, now: Experiment, retry: Collection[Status]) -> Matrix:
+    def preview_matrix(self, now: Experiment, retry: Collection[Status]) -> Matrix:
         """Returns the matrix as the run will find it, without writing anything."""
         if not self.others and self.recalled:
             return self.recalled.matrix
         matrix = Matrix(now)
         for other in self.others:
-            recall_run(matrix, other, lambda status: True)
+            load_run_journals(matrix, other, lambda status: True)
         if self.others and self.recalled:
-            recall_run(matrix, RunDirectory(self.folder), retry.__contains__)
+            load_run_journals(matrix, RunDirectory(self.folder), retry.__contains__)
         return matrix
 
     def notes(self, directory: RunDirectory, now: Experiment) -> list[str]:
@@ -206,11 +206,16 @@ class Place:
             )
             for run, offer in self.elsewhere.items()
         ]
-        said = (Text("run directory: {}{}", directory.path, end), was_another(directory, now), taken, *there)
+        said = (
+            Text("run directory: {}{}", directory.path, end),
+            previous_evaluation_note(directory, now),
+            taken,
+            *there,
+        )
         return [note for note in said if note]
 
 
-def find_place(
+def choose_run_folder(
     named: str | Path | None,
     name: str,
     now: Experiment,
@@ -224,14 +229,14 @@ def find_place(
     `reuse_from` is given. Results whose status is in `retry` count as not done. Writes nothing. Raises
     `RunDirectoryError` if an entry of `reuse_from` is not a run directory.
     """
-    others = tuple(RunDirectory.existing(Path(folder)) for folder in reuse_from)
+    others = tuple(RunDirectory.open_existing(Path(folder)) for folder in reuse_from)
     if named is not None:
         folder = Path(named)
         recalled = None
         with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
-            now = now.as_recorded(recorded(RunDirectory.existing(folder)))
+            now = now.as_recorded(read_experiment(RunDirectory.open_existing(folder)))
         with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
-            recalled = _recall(folder, Matrix(now), retry)
+            recalled = _load_folder(folder, Matrix(now), retry)
         elsewhere: Mapping[Path, Offer] = {}
         if not others:
             earlier = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
@@ -241,12 +246,12 @@ def find_place(
     for folder in earlier:
         before = None
         with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
-            before = recorded(RunDirectory.existing(folder))
-        if (mine := now.as_recorded(before)).is_as(before):
-            recalled = _recall(folder, Matrix(mine), retry)
+            before = read_experiment(RunDirectory.open_existing(folder))
+        if (mine := now.as_recorded(before)).is_same_evaluation(before):
+            recalled = _load_folder(folder, Matrix(mine), retry)
             return Place(folder, others=others, found=True, recalled=recalled, experiment=mine)
     sources = tuple(_sources(earlier, Matrix(now)))
-    others += tuple(map(RunDirectory.existing, sources))
+    others += tuple(map(RunDirectory.open_existing, sources))
     return Place(new_folder(name), others=others, sources=sources, experiment=now, new_for=name)
 
 
@@ -265,10 +270,10 @@ def refuse_an_unfit_python() -> None:
         )
 
 
-def _recall(folder: Path, matrix: Matrix, retry: Collection[Status]) -> Recalled:
-    directory, files = RunDirectory.existing(folder), _journals(folder)
-    notes = recall_run(matrix, directory, retry.__contains__)
-    return Recalled(matrix, notes, directory.damage, files)
+def _load_folder(folder: Path, matrix: Matrix, retry: Collection[Status]) -> LoadedJournals:
+    directory, files = RunDirectory.open_existing(folder), _journals(folder)
+    notes = load_run_journals(matrix, directory, retry.__contains__)
+    return LoadedJournals(matrix, notes, directory.damage, files)
 
 
 def _journals(folder: Path) -> dict[Path, int]:
@@ -296,7 +301,7 @@ def new_folder(name: str) -> Path:
     return folder
 
 
-def _made_now(folder: Path, name: str) -> Path:
+def _make_folder(folder: Path, name: str) -> Path:
     """Makes the folder, or the next free one: jobs of an array start in the same second."""
     for _ in range(1000):
         try:
@@ -329,7 +334,7 @@ class Offer(NamedTuple):
     @property
     def words(self) -> str:
         """What it is, for people."""
-        answers = counted(self.answers, "answer")
+        answers = pluralize(self.answers, "answer")
         edits = Text("{} of these edits", self.edits)
         return Text("{} and {}", edits, answers) if self.edits and self.answers else edits if self.edits else answers
 
@@ -342,7 +347,7 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
     sources = {}
     for run in runs if wanted or asked else ():
         try:
-            directory = RunDirectory.existing(run)
+            directory = RunDirectory.open_existing(run)
             made = [r for r in directory.read("edits") if r["status"] == Status.OK.value and r["key"] in wanted]
             there, about = {r["key"] for r in made}, {tuple(map(r.get, _EDIT)) for r in made}
             replies = (r for r in directory.read("replies") if r.get("status") == Status.OK.value)
@@ -364,21 +369,21 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
 
 def _same_judges(directory: RunDirectory, matrix: Matrix) -> set[str]:
     """Returns the judges of a run that are judges of this evaluation, by their names there."""
-    ours, theirs = {judge.model.digest for judge in matrix.judges}, recorded(directory)
+    ours, theirs = {judge.model.digest for judge in matrix.judges}, read_experiment(directory)
     return {judge.name for judge in theirs.judges if judge.model.digest in ours} if theirs else set()
 
 
-def was_another(directory: RunDirectory, now: Experiment) -> str:
+def previous_evaluation_note(directory: RunDirectory, now: Experiment) -> str:
     """Returns a note if the run directory held another evaluation; empty if it held this one, or is new."""
     try:
-        before = recorded(RunDirectory(directory.path))  # a new object: damage is counted by the caller's
+        before = read_experiment(RunDirectory(directory.path))  # a new object: damage is counted by the caller's
     except RunDirectoryError as error:
         return Text("what this run directory held until now is unknown: {}", error)
-    if before is None or now.is_as(before):
+    if before is None or now.is_same_evaluation(before):
         return ""
     differences = list_changes(before, now)
     more = Text(" and {} more", len(differences) - DESCRIBED_BEFORE) if len(differences) > DESCRIBED_BEFORE else ""
-    said = joined(differences[:DESCRIBED_BEFORE]) if differences else Text("other samples")
+    said = join_texts(differences[:DESCRIBED_BEFORE]) if differences else Text("other samples")
     return Text(
         "until now this run directory held another evaluation ({}{}); results that no longer belong "
         "stay in the records and are not shown",
@@ -392,7 +397,7 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
 
     Returns a one-line count. Pictures are hard-linked if the file system allows it, otherwise copied.
     """
-    edits = {edit.key: edit for edit in source.read("edits").of(Edit)}
+    edits = {edit.key: edit for edit in source.read("edits").decode_lines(Edit)}
     taken = 0
     for number, mine in enumerate(matrix.edits):
         theirs = edits.get(mine.key)
@@ -410,11 +415,11 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         matrix.set_edit(number, edit)
         taken += 1
     judged, waiting = _reuse_replies(source, directory, matrix)
-    matrix.critiques.tell_all()
+    matrix.critiques.apply_critiques()
     directory.sync()
-    taken_over = Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
+    taken_over = Text("{}: {} and {} are reused", source.path, pluralize(taken, "edit"), pluralize(judged, "judgement"))
     if waiting:
-        return Text("{}; and of {}, each as soon as an edit has its pixels", taken_over, counted(waiting, "answer"))
+        return Text("{}; and of {}, each as soon as an edit has its pixels", taken_over, pluralize(waiting, "answer"))
     return taken_over
 
 
@@ -436,7 +441,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
     def take(lookup: Lookup, records: Sequence[Record], where: Record) -> None:
         for ask, record in enumerate(records):
             directory.append("replies", {**record, **where, "ask": ask, "reused_from": str(source.path)})
-            matrix.put(lookup, ask, msgspec.convert(record, ReplyLine).reply)
+            matrix.record_reply(lookup, ask, msgspec.convert(record, ReplyLine).reply)
 
     for cell in range(len(matrix.cells)):
         if not matrix.can_be_asked(cell) or matrix.replies(cell) or not (records := given.get(matrix.key(cell))):
@@ -448,7 +453,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         judges = _same_judges(source, matrix)
         for key, records in given.items():
             last = records[-1]
-            if not matrix.answers.of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
+            if not matrix.answers.replies_of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
                 take(key, records, {})
                 waiting += 1
     matrix.stages.open_stages()
@@ -464,7 +469,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
 
 
 @dataclass(frozen=True)
-class KnownRun:
+class RegisteredRun:
     """A run directory made by this user."""
 
     path: Path
@@ -498,13 +503,13 @@ def remember_run(run: Path) -> None:
             write_durably(line, file)
 
 
-def known_runs() -> dict[Path, KnownRun]:
+def list_registered_runs() -> dict[Path, RegisteredRun]:
     """Returns the registered runs by their registry file; some may be deleted. Skips files that are not ours."""
-    runs: dict[Path, KnownRun] = {}
+    runs: dict[Path, RegisteredRun] = {}
     with contextlib.suppress(OSError, RuntimeError):
         for file in sorted((cache_folder() / "runs").iterdir()):
             with contextlib.suppress(OSError, ValueError):
                 path, mount, disk = file.read_bytes().split(b"\0")
                 if hashlib.sha256(path).hexdigest()[:32] == file.name:
-                    runs[file] = KnownRun(Path(os.fsdecode(path)), os.fsdecode(mount), int(disk))
+                    runs[file] = RegisteredRun(Path(os.fsdecode(path)), os.fsdecode(mount), int(disk))
     return runs

@@ -23,16 +23,16 @@ from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Sample, no_garbage
 from edit_eval.store.journal import Tail
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
-from edit_eval.store.recall import ReplyLine, is_there, lookup_of, recall, recall_run
+from edit_eval.store.recall import ReplyLine, is_there, load_journals, load_run_journals, lookup_of
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.subjects.kinds import EDITS, kinds
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 HEAD = 64 << 10
 """Bytes of a journal that are searched for a run's first pictures."""
 
 
-class OfSample(NamedTuple):
+class SampleResults(NamedTuple):
     """What came of one sample."""
 
     sample: Sample
@@ -56,7 +56,7 @@ class JudgementTable:
         for kind in wanted or kinds():
             yield from self._matrix.rows(kind)
 
-    def by_kind(self) -> dict[str, list[Judgement]]:
+    def rows_by_kind(self) -> dict[str, list[Judgement]]:
         """Returns the rows by kind, those of no edit model as `control`; what edit models are told, of edits that do
         not count and before there is one, as `critique`."""
         rows: dict[str, list[Judgement]] = {name: [] for name in (*kinds(), "critique")}
@@ -66,7 +66,7 @@ class JudgementTable:
                 rows["critique" if told else "control" if row.kind == "control" else name].append(row)
         return rows
 
-    def judged(self) -> Iterator[Judgement]:
+    def judgements_without_copies(self) -> Iterator[Judgement]:
         """Yields every judgement that a judge was or is to be asked for: none of a kept edit."""
         every = map(self._matrix.judgement, self._matrix.open_judgements())
         yield from (judgement for judgement in every if not judgement.made_in)
@@ -80,10 +80,10 @@ class JudgementTable:
     @property
     def rounds(self) -> int:
         """Number of rounds of battles begun so far."""
-        return self._matrix.stages.reached("battle")
+        return self._matrix.stages.highest_stage("battle")
 
     @property
-    def closed(self) -> frozenset[int]:
+    def future_subjects(self) -> frozenset[int]:
         """Numbers of battles and controls that are not to be judged yet."""
         return self._matrix.stages.closed
 
@@ -92,17 +92,17 @@ class JudgementTable:
     @property
     def samples(self) -> tuple[Sample, ...]:
         """The samples that rows are about."""
-        return tuple(self._matrix.samples[number] for number in self._matrix.reported)
+        return tuple(self._matrix.samples[number] for number in self._matrix.row_sample_indexes)
 
     @property
     def edits(self) -> tuple[Edit, ...]:
         """Their edits; one that is kept from an earlier round is that edit, at no cost (`made_in`)."""
-        matrix, places = self._matrix, {*self._matrix.reported}
+        matrix, places = self._matrix, {*self._matrix.row_sample_indexes}
         numbers = (number for number in range(matrix.cells.edits) if matrix.cells.sample(number) in places)
         return tuple(matrix.edits[number] for number in numbers)
 
     @property
-    def beside(self) -> tuple[Sample, ...]:
+    def predecessors_only(self) -> tuple[Sample, ...]:
         """Samples that pass no filter, whose edits were made because others follow them."""
         return tuple(sample for sample in self._matrix.samples if sample.id in self.experiment.beside)
 
@@ -125,29 +125,29 @@ class JudgementTable:
     def sample_of_question(self, number: int) -> Sample:
         """Returns the sample that a question to a judge is about, by its number in a task."""
         cells = self._matrix.cells
-        return self._matrix.sample_of(cells.parts(cells.judgement_of(number))[0])
+        return self._matrix.sample_of(cells.judgement_parts(cells.judgement_of(number))[0])
 
 
 class LiveTable(JudgementTable):
-    """The table of a run that is being written: `read_on` takes in what is new."""
+    """The table of a run that is being written: `read_updates` takes in what is new."""
 
     def __init__(self, directory: RunDirectory, experiment: Experiment) -> None:
         super().__init__(Matrix(experiment))
         self._folder = directory.path
         self._edits, self._replies = (Tail(directory.path / name, directory.damage) for name in ("edits", "replies"))
         with no_garbage():
-            recall(self._matrix, self._edits, self._replies, directory.path, lambda status: False)
+            load_journals(self._matrix, self._edits, self._replies, directory.path, lambda status: False)
         self._numbers: dict[str, list[int]] = defaultdict(list)
         for number, key in enumerate(self._matrix.edit_keys):
             self._numbers[key].append(number)
-        self._places = {self._matrix.samples[place].id: place for place in self._matrix.reported}
+        self._places = {self._matrix.samples[place].id: place for place in self._matrix.row_sample_indexes}
 
     @property
     def has_more(self) -> bool:
         """True if something was written since."""
         return bool(self._edits.has_more or self._replies.has_more)
 
-    def read_on(self) -> frozenset[str]:
+    def read_updates(self) -> frozenset[str]:
         """Takes in what was written since; returns the ids of the samples about which something has changed."""
         changed = frozenset((*self._new_edits(), *self._new_replies()))
         self._matrix.stages.open_stages()
@@ -155,24 +155,24 @@ class LiveTable(JudgementTable):
 
     def _new_edits(self) -> Iterator[str]:
         matrix = self._matrix
-        for edit in self._edits.of(Edit):
+        for edit in self._edits.decode_lines(Edit):
             if edit.status is OK and not is_there(edit, self._folder):
                 continue
             for number in self._numbers.get(edit.key, ()):
                 model, edit_seed, sample = matrix.edit_parts(number)
                 own = replace(edit, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
                 matrix.set_edit(number, own)
-                for told in matrix.critiques.behind(number):
-                    matrix.critiques.tell(told)
-                also = matrix.origins.fail_behind(number) if own.status in NO_EDIT else []
-                yield from (matrix.sample_of(subject).id for subject in (*matrix.shown_with(number), *also))
+                for told in matrix.critiques.dependents_of(number):
+                    matrix.critiques.apply_critique(told)
+                also = matrix.origins.fail_dependents(number) if own.status in NO_EDIT else []
+                yield from (matrix.sample_of(subject).id for subject in (*matrix.subjects_showing(number), *also))
 
     def _new_replies(self) -> Iterator[str]:
         matrix = self._matrix
-        for line in self._replies.of(ReplyLine):
-            for cell in matrix.put(lookup_of(line, matrix), line.ask, line.reply):
+        for line in self._replies.decode_lines(ReplyLine):
+            for cell in matrix.record_reply(lookup_of(line, matrix), line.ask, line.reply):
                 for told in matrix.critiques.edits_told(matrix.cells.judgement_of(cell)):
-                    matrix.critiques.tell(told)
+                    matrix.critiques.apply_critique(told)
                 yield matrix.sample_of(matrix.about(cell)).id
 
     # -- one at a time, as pages ask --
@@ -187,7 +187,7 @@ class LiveTable(JudgementTable):
         """Keys of all edits, in order."""
         return self._matrix.edit_keys
 
-    def of_sample(self, sample_id: str) -> OfSample:
+    def results_of(self, sample_id: str) -> SampleResults:
         """Returns what came of a sample. Raises `KeyError` for an id that is not among the `sample_ids`."""
         matrix, place = self._matrix, self._places[sample_id]
         edits, critiques, critics = [], list[Judgement](), matrix.experiment.critics
@@ -196,7 +196,7 @@ class LiveTable(JudgementTable):
             edits.append((matrix.edits[number], [judgement for judgement in every if judgement.judge not in critics]))
             critiques += [judgement for judgement in every if judgement.judge in critics and not judgement.made_in]
         battles = [judgement for battle in matrix.battles_of(place) for judgement in matrix.cells.judgements_of(battle)]
-        return OfSample(matrix.samples[place], edits, [matrix.judgement(battle) for battle in battles], critiques)
+        return SampleResults(matrix.samples[place], edits, [matrix.judgement(battle) for battle in battles], critiques)
 
     def edit_of_key(self, key: str) -> Edit | None:
         """Returns the edit with that key, if it has a picture."""
@@ -209,7 +209,7 @@ def open_table(directory: RunDirectory, experiment: Experiment) -> JudgementTabl
     """Reads all that came of a run."""
     with no_garbage():
         matrix = Matrix(experiment)
-        recall_run(matrix, directory)
+        load_run_journals(matrix, directory)
     return JudgementTable(matrix)
 
 
@@ -229,7 +229,7 @@ def _first_edits(run: Path) -> Iterator[tuple[str, str]]:
                     yield str(edit["image"]), str(edit.get("pixels"))
 
 
-def what_is_left(table: JudgementTable) -> str:
+def describe_remaining_work(table: JudgementTable) -> str:
     """Returns a line on what is reused and what is to be done."""
     edits = [e for e in table.edits_of_work if e.status is not SKIPPED]
     kept = sum(e.status is not PENDING for e in edits)
@@ -238,13 +238,13 @@ def what_is_left(table: JudgementTable) -> str:
     if judged == len(judgements) and (judgements or kept == len(edits)):
         return Text(
             "Nothing to do: {} and {} already complete",
-            counted(len(edits), "edit"),
-            counted(len(judgements), "judgement"),
+            pluralize(len(edits), "edit"),
+            pluralize(len(judgements), "judgement"),
         )
     kept_text = (
         Text("{} of {} edits and {} of {} judgements are kept; ", kept, len(edits), judged, len(judgements))
         if kept
         else ""
     )
-    left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
+    left = pluralize(len(edits) - kept, "edit"), pluralize(len(judgements) - judged, "judgement")
     return Text("{}to do: {}", kept_text, left)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.new import refuse_existing, write_rows, written_whole
+from edit_eval.files.new import refuse_existing, write_atomically, write_rows
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.votes import CHOICES, Vote, ratings_of
 from edit_eval.store.journal import Damage, Segment, read, segments
@@ -65,7 +65,7 @@ class Votes:
     """Number of votes on edits that no longer exist."""
     damage: Damage
 
-    def counted(self, samples: Iterable[Sample]) -> list[Vote]:
+    def to_votes(self, samples: Iterable[Sample]) -> list[Vote]:
         """Converts the votes to those that statistics take."""
         clusters = {sample.id: sample.cluster for sample in samples}
         return [
@@ -99,7 +99,7 @@ def read_votes(run: Path, edits: Iterable[Edit]) -> Votes:
 
 def _last(run: Path, damage: Damage) -> dict[tuple[str, str], VoteLine]:
     last: dict[tuple[str, str], VoteLine] = {}
-    for line in read(run / VOTES, damage).of(VoteLine):
+    for line in read(run / VOTES, damage).decode_lines(VoteLine):
         last.pop((line.rater, line.ticket), None)
         last[line.rater, line.ticket] = line
     return last
@@ -120,12 +120,12 @@ class Ballot:
         """Writes and syncs a line: it survives a crash of the machine once this returns. Raises `OSError`."""
         record = {field: getattr(line, field) for field in line.__struct_fields__}
         if self._segment is None:
-            self._segment = self._begun(record)
+            self._segment = self._create_segment(record)
         else:
             self._segment.append(record)
         self._segment.sync()
 
-    def _begun(self, record: Mapping[str, Any]) -> Segment:
+    def _create_segment(self, record: Mapping[str, Any]) -> Segment:
         if self._folder.is_symlink():
             raise OSError(Text("{} is a link", self._folder))
         while True:
@@ -157,11 +157,11 @@ def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: b
         names: tuple[str, ...] = EVERY
         rows = [[line.sample, *(getattr(line, name) for name in names[1:])] for line in votes.lines]
     else:
-        names, ratings = SCORES, ratings_of(votes.counted(samples))
+        names, ratings = SCORES, ratings_of(votes.to_votes(samples))
         rows = [[getattr(rating, name) for name in names] for rating in ratings]
     if str(file) == "-":
         write_rows(sys.stdout, names, rows)
         return
     refuse_existing(file, force=force)
-    with written_whole(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
+    with write_atomically(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
         write_rows(out, names, rows)

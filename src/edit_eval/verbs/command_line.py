@@ -20,9 +20,9 @@ import typer
 from typer.core import TyperGroup
 
 from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, RunInterrupted, Stopped
-from edit_eval.reporting.language import said, said_own, speak, spoken
+from edit_eval.reporting.language import current_language, set_language, translate, translate_description
 from edit_eval.reporting.languages import ENGLISH, SPOKEN
-from edit_eval.reporting.standard_streams import forgiving, set_apart
+from edit_eval.reporting.standard_streams import reserve_stdout, tolerant_stream
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Verbs(Group):
         width = max(map(len, lines))
         for title, names in groups.items():
             if names:
-                with formatter.section(said_own(title)):
+                with formatter.section(translate_description(title)):
                     formatter.write_dl([(name.ljust(width), lines[name]) for name in names])
 
 
@@ -101,9 +101,9 @@ _document: Any = None
 """Stream for a verb's JSON if it was asked for; anything else printed meanwhile, by any code, goes to stderr."""
 
 
-def _set_document_apart(context: typer.Context, wanted: bool) -> None:
+def _redirect_stdout(context: typer.Context, wanted: bool) -> None:
     global _document
-    _document = context.with_resource(set_apart()) if wanted else None
+    _document = context.with_resource(reserve_stdout()) if wanted else None
 
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -114,7 +114,7 @@ def _flags_of_all(
         bool,
         typer.Option(
             "--json",
-            callback=_set_document_apart,
+            callback=_redirect_stdout,
             help="Print one JSON document to stdout; everything else goes to stderr.",
         ),
     ] = False,
@@ -166,7 +166,7 @@ def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Calla
             try:
                 function(**values)
             except RunInterrupted as end:
-                _say_how_to_go_on(end, given.get("run_dir"))
+                _print_resume_command(end, given.get("run_dir"))
                 sys.exit(end.exit_code)
 
         flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
@@ -186,19 +186,19 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
     One of those is imported if its name is among the `words` of the command line, or if none are given; of the others
     there is only their first line, for `--help`. A name that a verb of `app` has is not replaced.
     """
-    from edit_eval.config.components import known, named
+    from edit_eval.config.components import import_registered, list_components
 
     command: Any = copy(typer.main.get_command(app))  # typer keeps its own
     plugins, taken, before = typer.Typer(rich_markup_mode=None), {*command.commands}, {}
     for kind, make in _TYPED.items():
-        for component in known(kind):
+        for component in list_components(kind):
             if component.name in taken:
                 continue
             taken.add(component.name)
             before[component.name] = component.about.get("before", "")
             shown: Any = {"rich_help_panel": component.about.get("group", ANALYSES), "short_help": component.summary}
             if words is None or component.name in words:
-                make(plugins, component.name, named(kind, component.name), shown)
+                make(plugins, component.name, import_registered(kind, component.name), shown)
             else:
                 plugins.command(component.name, **shown)(lambda: None)
     plugins.callback()(lambda: None)  # one command alone would be no group
@@ -234,7 +234,7 @@ def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any
         from edit_eval.run import analyse
 
         made = analyse(name, *(sources if several else [sources]), **read(given))
-        document, language = made.document, spoken(made.language)
+        document, language = made.document, current_language(made.language)
         if to is not None:
             from edit_eval.reporting.document_files import write_document
 
@@ -301,13 +301,13 @@ _added: dict[str, list[tuple[Any, Any]]] = {}
 
 def _with_options(name: str, command: Any) -> Any:
     """Returns a command with the flags of every registered `option.NAME.*`."""
-    from edit_eval.config.components import known, named
+    from edit_eval.config.components import import_registered, list_components
 
     made, readers = copy(command), []
-    for component in known("option"):
+    for component in list_components("option"):
         if component.name.partition(".")[0] != name:
             continue
-        cls, alone = named("option", component.name), typer.Typer(rich_markup_mode=None)
+        cls, alone = import_registered("option", component.name), typer.Typer(rich_markup_mode=None)
         flags, read = _flags(cls)
 
         def values(read: Any = read, **given: Any) -> dict[str, object]:
@@ -332,12 +332,12 @@ def _with_options(name: str, command: Any) -> Any:
     return made if readers else command
 
 
-def answered_instead(name: str, **given: Any) -> bool:
+def let_option_answer(name: str, **given: Any) -> bool:
     """True if an option that was added to this verb has answered in its place; `given` is what the verb is about."""
     return any(option.before(parameters, **given) for option, parameters in _added.get(name, ()))
 
 
-def added(name: str) -> dict[str, Any]:
+def collect_arguments(name: str) -> dict[str, Any]:
     """Returns what the options that were added to this verb add to what it asks for, by the words of Python."""
     return {key: value for option, parameters in _added.get(name, ()) for key, value in option.adds(parameters).items()}
 
@@ -347,7 +347,7 @@ def reasons(name: str, **given: Any) -> list[str]:
     return [reason for option, parameters in _added.get(name, ()) for reason in option.reasons(parameters, **given)]
 
 
-def written_beside(name: str, **given: Any) -> list[Path]:
+def write_option_files(name: str, **given: Any) -> list[Path]:
     """Returns the files that the options added to this verb have written beside its own; `given` is what it wrote."""
     return [path for option, parameters in _added.get(name, ()) for path in option.wrote(parameters, **given)]
 
@@ -405,15 +405,15 @@ def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
     if sys.getfilesystemencoding() != "utf-8":  # ids of samples may be Chinese, and become file names
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
-    sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
-    speak("")  # forget the language of anything this process did before
+    sys.stdout, sys.stderr = tolerant_stream(sys.stdout), tolerant_stream(sys.stderr)
+    set_language("")  # forget the language of anything this process did before
     try:
         if sys.flags.optimize > 1:
             from edit_eval.store.run_folders import refuse_an_unfit_python
 
             refuse_an_unfit_python()
         command = command_of(app, [*sys.argv[1:], *os.environ.get("COMP_WORDS", "").split()])
-        if spoken() != ENGLISH:
+        if current_language() != ENGLISH:
             translate_help(command)
         code = command(standalone_mode=False)
         if code == ExitCode.INTERRUPTED:  # typer's way of passing on a Ctrl-C
@@ -427,30 +427,30 @@ def main() -> None:
     except EditEvalError as error:
         _fail(error, error.exit_code)
     except Exception as error:
-        if _is_for_want_of_memory(error):
+        if _is_out_of_memory(error):
             why = str(error) or type(error).__name__
             _fail(Stopped(Text("this process has too little memory ({}): look at `ulimit -v`", why)), ExitCode.STOPPED)
         _fail(error, ExitCode.BUG)
 
 
-def _at_fault(error: BaseException) -> str:
+def _find_faulty_package(error: BaseException) -> str:
     """Returns the installed package that raised an error, or called what raised it; empty if edit-eval did."""
-    from edit_eval.config.components import registered  # not before it is needed
+    from edit_eval.config.components import list_registrations  # not before it is needed
 
     packages = {
         registration.class_path.partition(".")[0].partition(":")[0]: registration.package
-        for registration in registered()
+        for registration in list_registrations()
     }
     modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     roots = (module.partition(".")[0] for module in reversed(modules))
     return next((packages[root] for root in roots if root in packages), "")
 
 
-def _is_for_want_of_memory(error: BaseException) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     """True if memory ran out, as reported by libraries when they are loaded, or by a thread when it begins."""
     said = re.search("failed to map segment|cannot allocate memory|can't start new thread", str(error), re.IGNORECASE)
     out_of_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or said is not None
-    return out_of_memory or (error.__cause__ is not None and _is_for_want_of_memory(error.__cause__))
+    return out_of_memory or (error.__cause__ is not None and _is_out_of_memory(error.__cause__))
 
 
 def _fail(error: Exception, code: int) -> None:
@@ -461,7 +461,7 @@ def _fail(error: Exception, code: int) -> None:
     for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
         say(Text("  {}", fault))
     if not isinstance(error, EditEvalError):
-        if package := _at_fault(error):
+        if package := _find_faulty_package(error):
             text = Text("{} (in {}, not in edit-eval; `--debug` shows the traceback)", text, package)
         else:
             text = Text("{} (this is a bug in edit-eval; `--debug` shows the traceback)", text)
@@ -493,7 +493,7 @@ def _fail_to_read(error: Any) -> None:
 
 def say(text: str) -> None:
     """Prints a line for people on stderr, in the language that is spoken."""
-    lines = list(filter(str.strip, said(text).splitlines()))
+    lines = list(filter(str.strip, translate(text).splitlines()))
     print(" ".join([*lines[:1], *map(str.strip, lines[1:])]), file=sys.stderr)
 
 
@@ -505,9 +505,9 @@ def words(text: str | None) -> list[str] | None:
 
 def print_json(document: Any) -> None:
     """Prints the one JSON document of a verb, a msgspec Struct or plain data."""
-    from edit_eval.reporting.documents import encoded
+    from edit_eval.reporting.documents import encode_document
 
-    written = encoded(document)
+    written = encode_document(document)
     if not (_document.encoding or "").lower().startswith("utf"):
         written = json.dumps(json.loads(written), indent=2)  # in ASCII
     print(written, file=_document, flush=True)
@@ -526,14 +526,14 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
         show()
 
 
-def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None = None) -> None:
+def answer_with_sheet(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None = None) -> None:
     """`answer` with a sheet, which is also written to the file `markdown`, if one is named."""
-    from edit_eval.files.new import written_whole
+    from edit_eval.files.new import write_atomically
     from edit_eval.reporting.table import markdown_sheet, print_sheet
 
     answer(document, lambda: print_sheet(sheet, language=language))
     if markdown is not None:
-        with written_whole(markdown) as temporary:
+        with write_atomically(markdown) as temporary:
             temporary.write_text(f"{markdown_sheet(sheet, language)}\n", "utf-8", "backslashreplace")
 
 
@@ -543,13 +543,13 @@ def end_if_short(short: bool) -> None:
         sys.exit(ExitCode.SHORT)
 
 
-def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
+def _print_resume_command(end: RunInterrupted, run_dir: Path | None) -> None:
     """Prints the command that resumes the interrupted run; `run_dir` as it was given."""
-    from edit_eval.reporting.status import in_folder
+    from edit_eval.reporting.status import shell_command
 
     where = [] if run_dir else ["--run-dir", str(end.run_dir)]
     say(Text("interrupted: all finished work is kept in {}; to resume:", end.run_dir))
-    print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+    print(f"  {shell_command(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
 
 
 # -- arguments of several verbs --
@@ -557,9 +557,9 @@ def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
 
 def _configurations(incomplete: str) -> list[str]:
     """Returns completions for CONFIG: shipped names, YAML files, and folders on the way to them."""
-    from edit_eval.config.shipped import shipped
+    from edit_eval.config.shipped import find_shipped_files
 
-    names = [name for name in shipped() if name.startswith(incomplete)]
+    names = [name for name in find_shipped_files() if name.startswith(incomplete)]
     return [*names, *(path for path in _paths(incomplete) if path.endswith(("/", ".yaml", ".yml")))]
 
 
@@ -645,17 +645,17 @@ class TranslatedHelp:
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         """`用法：edit-eval run [OPTIONS] CONFIG`."""
-        super().write_usage(prog, args, _named("Usage"))  # type: ignore[misc]
+        super().write_usage(prog, args, _translate_label("Usage"))  # type: ignore[misc]
 
     def write_heading(self, heading: str) -> None:
         """`选项：`."""
-        self.write(f"{'':{self.current_indent}}{_named(heading).rstrip()}\n")
+        self.write(f"{'':{self.current_indent}}{_translate_label(heading).rstrip()}\n")
 
     def write_text(self, text: str) -> None:
         """Writes the paragraphs of a verb's description."""
         for i, paragraph in enumerate(text.split("\n\n")):
             self.write("\n" if i else "")
-            for line in _wrapped(_sentences(" ".join(paragraph.split())), self.width - self.current_indent):
+            for line in _wrap_text(_sentences(" ".join(paragraph.split())), self.width - self.current_indent):
                 self.write(f"{'':{self.current_indent}}{line}\n")
 
     def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = COLUMN, col_spacing: int = 2) -> None:
@@ -665,7 +665,7 @@ class TranslatedHelp:
         column = min(max((cell_len(name) for name, _ in rows), default=0), col_max) + col_spacing
         indent = " " * self.current_indent
         for name, meaning in rows:
-            lines = _wrapped(_meaning(meaning), max(self.width - column - self.current_indent, 20))
+            lines = _wrap_text(_meaning(meaning), max(self.width - column - self.current_indent, 20))
             beside = cell_len(name) <= column - col_spacing
             head = indent + name + " " * (column - cell_len(name))
             if not beside:
@@ -681,26 +681,26 @@ def _meaning(text: str) -> str:
     match = re.fullmatch(r"(.*?)\s*\[((?:default|required|env var|\d|x).*)\]", text, re.DOTALL)
     if match is None:
         return _sentences(" ".join(text.split()))
-    extras = SPOKEN[spoken()].between("; ").join(_extra(extra) for extra in match[2].split("; "))
+    extras = SPOKEN[current_language()].translate_separator("; ").join(_extra(extra) for extra in match[2].split("; "))
     return f"{_sentences(' '.join(match[1].split()))} [{extras}]".strip()
 
 
 def _extra(text: str) -> str:
     """Translates `required`, `default: 8`."""
     name, colon, value = text.partition(": ")
-    return _named(name) + value if colon else said_own(name)
+    return _translate_label(name) + value if colon else translate_description(name)
 
 
-def _named(name: str) -> str:
+def _translate_label(name: str) -> str:
     """Returns `用法：`."""
-    return said_own(name) + SPOKEN[spoken()].between(": ")
+    return translate_description(name) + SPOKEN[current_language()].translate_separator(": ")
 
 
 def _sentences(text: str) -> str:
-    return SPOKEN[spoken()].space.join(map(said_own, re.split(r"(?<=[.?]) (?=[A-Z])", text)))
+    return SPOKEN[current_language()].space.join(map(translate_description, re.split(r"(?<=[.?]) (?=[A-Z])", text)))
 
 
-def _wrapped(text: str, cells: int) -> list[str]:
+def _wrap_text(text: str, cells: int) -> list[str]:
     from edit_eval.reporting.terminal_text import Styled
 
-    return [line.plain for line in Styled(text).in_lines(cells)]
+    return [line.plain for line in Styled(text).fold_lines(cells)]

@@ -39,15 +39,15 @@ class VerbOption:
     class Parameters:
         """No flags."""
 
-    def before(self, parameters: Any, **given: Any) -> bool:
+    def answer_instead(self, parameters: Any, **given: Any) -> bool:
         """Is asked before the verb does anything; True if it has answered in the verb's place."""
         return False
 
-    def adds(self, parameters: Any) -> Mapping[str, Any]:
+    def extra_arguments(self, parameters: Any) -> Mapping[str, Any]:
         """Returns what it adds to what the verb asks for: arguments of the function of Python behind it."""
         return {}
 
-    def wrote(self, parameters: Any, **given: Any) -> Sequence[Path]:
+    def write_files(self, parameters: Any, **given: Any) -> Sequence[Path]:
         """Is told what the verb has written; returns the files that it has written beside that."""
         return ()
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.reporting.language import speak
+from edit_eval.reporting.language import set_language
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import Config, Debug, Group, Options, RunFolder, answer, verb
 
@@ -25,7 +25,7 @@ def status(
 
     made = Run(run)
     results = made.results
-    speak(made.language)
+    set_language(made.language)
     if sample is None:
         answer(lambda: status_document(results), lambda: print_status(results))
     else:
@@ -69,10 +69,10 @@ def config_show(
 ) -> None:
     """Print a configuration merged with what it extends and with the flags; a comment says where a value came from."""
     from edit_eval.config.loading import as_written, load_configuration
-    from edit_eval.config.shipped import shipped
+    from edit_eval.config.shipped import find_shipped_files
     from edit_eval.config.yaml_text import write_yaml
 
-    names = {str(path): name for name, path in shipped().items()}
+    names = {str(path): name for name, path in find_shipped_files().items()}
     if resolved:
         plain = load_configuration(config, **options, data_may_be_missing=True).as_plain()
         return answer(lambda: plain, lambda: print(write_yaml(plain), end=""))

@@ -62,7 +62,7 @@ def one_line(error: BaseException) -> str:
     return text[:500] if isinstance(error, ModelError) and text else f"{name}: {text[:500]}" if text else name
 
 
-class Lacking(TypedDict, total=False):
+class MissingImport(TypedDict, total=False):
     """What a failed import lacked."""
 
     lacks: str
@@ -71,7 +71,7 @@ class Lacking(TypedDict, total=False):
     """Whether there is a `pip` to install it."""
 
 
-def lacking(error: BaseException) -> Lacking:
+def describe_missing_import(error: BaseException) -> MissingImport:
     """Returns a message's fields on a failed import; none if no import failed.
 
     An exception raised `from` a failed import counts, since libraries wrap them;
@@ -90,10 +90,10 @@ def lacking(error: BaseException) -> Lacking:
     return {"lacks": "" if ours else name, "pip": importlib.util.find_spec("pip") is not None}
 
 
-def tell(error: ImportError, pipe_out: int) -> NoReturn:
+def report_missing_import(error: ImportError, pipe_out: int) -> NoReturn:
     """Reports what is missing for a worker that cannot even begin, and ends the process."""
     text = hide_secrets(f"{type(error).__name__}: {error}")
     trace = hide_secrets("".join(traceback.format_exception(type(error), error, error.__traceback__)))
-    what = {"kind": "exception", **lacking(error)}
+    what = {"kind": "exception", **describe_missing_import(error)}
     write_all(pipe_out, encode({"event": "broken", "error": text, "trace": trace, **what}))
     os._exit(1)

@@ -105,7 +105,7 @@ def sources_digest(file: Path) -> str:
             continue
         data = path.read_bytes()
         digests[path] = hashlib.sha256(data).hexdigest()
-        waiting += _imported(data, path, roots)
+        waiting += _find_imports(data, path, roots)
     if len(digests) == 1:
         return next(iter(digests.values()))
     named = sorted((os.path.relpath(path, file.absolute().parent), digest) for path, digest in digests.items())
@@ -117,10 +117,10 @@ DEEPEST = 2
 MOST_SOURCES = 500
 
 
-def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
+def _find_imports(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
     """Returns the user's own files that a source file imports."""
     names: list[tuple[Sequence[Path], str]] = []
-    for level, name in _names_in(data):
+    for level, name in _read_import_names(data):
         above = [path.parents[level - 1]] if 0 < level <= len(path.parents) else roots
         names.append((above, name))
     own_files = []
@@ -138,7 +138,7 @@ def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
 
 
 @lru_cache(maxsize=64)
-def _names_in(source: bytes) -> tuple[tuple[int, str], ...]:
+def _read_import_names(source: bytes) -> tuple[tuple[int, str], ...]:
     """Returns what a source imports, and how many folders above itself it looks for that; 0: from the roots.
 
     A configuration names a file several times, and to parse it takes milliseconds.
@@ -194,13 +194,13 @@ def make_parameters(model_class: type[Any], values: PlainParameters) -> Any:
         unknown = sorted(set(values) - {f.name for f in fields(parameters) if f.init})
         if unknown:
             raise LoadError(f"{model_class.__name__} has no parameter `{unknown[0]}`")
-        values = _typed_fields(parameters, values)
+        values = _convert_fields(parameters, values)
     return parameters(**values)
 
 
-def _typed_fields(kind: Any, values: PlainParameters) -> PlainParameters:
+def _convert_fields(kind: Any, values: PlainParameters) -> PlainParameters:
     hints = _field_types(kind)
-    return {name: _typed(hints.get(name), value) for name, value in values.items()}
+    return {name: _convert_value(hints.get(name), value) for name, value in values.items()}
 
 
 def _field_types(kind: Any) -> Mapping[str, Any]:
@@ -210,19 +210,19 @@ def _field_types(kind: Any) -> Mapping[str, Any]:
         return {}
 
 
-def _typed(kind: Any, value: Any) -> Any:
+def _convert_value(kind: Any, value: Any) -> Any:
     """Converts a plain value to its annotation: a mapping to a dataclass, a list to a tuple; else returns it as is."""
     if is_dataclass(kind) and isinstance(value, dict):
-        return kind(**_typed_fields(kind, value))  # type: ignore[operator]
+        return kind(**_convert_fields(kind, value))  # type: ignore[operator]
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        made = (_typed(member, value) for member in inner)
+        made = (_convert_value(member, value) for member in inner)
         return next((typed for typed in made if typed is not value), value)
     if origin in (list, tuple) and inner and isinstance(value, list):
         kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
-        return origin(map(_typed, kinds, value))
+        return origin(map(_convert_value, kinds, value))
     if origin is dict and isinstance(value, dict):
-        return {key: _typed(inner[1], part) for key, part in value.items()}
+        return {key: _convert_value(inner[1], part) for key, part in value.items()}
     return value
 
 
@@ -232,20 +232,22 @@ def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> PlainPa
     A field added after results were made has `in_key: "if given"`: while it is None, keys stay as before.
     """
     parameters = getattr(model_class, "Parameters", None)
-    return _in_key(parameters, values) if is_dataclass(parameters) else dict(values)
+    return _select_key_fields(parameters, values) if is_dataclass(parameters) else dict(values)
 
 
-def _in_key(kind: Any, values: Mapping[str, Any]) -> PlainParameters:
+def _select_key_fields(kind: Any, values: Mapping[str, Any]) -> PlainParameters:
     said = {f.name: f.metadata.get("in_key") for f in fields(kind)}
     kinds = _field_types(kind)
     return {
-        name: _in_key(inner, value) if isinstance(value, dict) and (inner := _dataclass_in(kinds.get(name))) else value
+        name: _select_key_fields(inner, value)
+        if isinstance(value, dict) and (inner := _find_dataclass(kinds.get(name)))
+        else value
         for name, value in values.items()
         if said.get(name) is not False and not (said.get(name) == "if given" and value is None)
     }
 
 
-def _dataclass_in(kind: Any) -> Any:
+def _find_dataclass(kind: Any) -> Any:
     """Returns the dataclass that an annotation is, or contains."""
     return next(
         (

@@ -52,11 +52,11 @@ def main(arguments: list[str]) -> None:
     def say(**fields: Any) -> None:
         os.write(out, json.dumps(fields).encode() + b"\n")
 
-    look(json.load(sys.stdin), say)
+    probe_environment(json.load(sys.stdin), say)
     os._exit(0)  # at once: imported libraries need not clean up
 
 
-def look(order: Message, say: Say) -> None:
+def probe_environment(order: Message, say: Say) -> None:
     """Finds out everything, cheap things first.
 
     `order`: class_path, path, parameters, methods, libraries, request (what a model is told about the example: the
@@ -75,7 +75,7 @@ def look(order: Message, say: Say) -> None:
     needs: list[str] = []
     if order["class_path"]:
         say(doing=f"importing {order['class_path']}")
-        needs = _look_at_class(order, say)
+        needs = _probe_class(order, say)
     else:
         needs = [name for name in ("torch", "diffusers", "transformers") if _version(name)]
     imports = []
@@ -84,12 +84,12 @@ def look(order: Message, say: Say) -> None:
         imports.append(_import(name))
         say(needs=imports)
     if "torch" in sys.modules:
-        _look_at_torch(needs, say)
+        _probe_torch(needs, say)
     if order.get("request") and not any(need["missing"] or need["error"] for need in imports):
         _examine(order, say)
 
 
-def _look_at_torch(needs: list[str], say: Say) -> None:
+def _probe_torch(needs: list[str], say: Say) -> None:
     if importlib.util.find_spec("torchvision") is not None and {"transformers", "diffusers"} & set(needs):
         say(doing="importing torchvision")
         imported = _import("torchvision")
@@ -99,7 +99,7 @@ def _look_at_torch(needs: list[str], say: Say) -> None:
     say(cuda=_cuda())
 
 
-def _look_at_class(order: Message, say: Say) -> list[str]:
+def _probe_class(order: Message, say: Say) -> list[str]:
     """Imports the model's class as a worker does; returns the libraries that it will need."""
     from edit_eval.workers.model_class import find_class, make_parameters
 
@@ -118,7 +118,7 @@ def _look_at_class(order: Message, say: Say) -> list[str]:
     named = getattr(model_class, "requires", None)
     if named is not None:
         return [str(name) for name in named]
-    return needed_modules(model_class.__module__)
+    return find_needed_modules(model_class.__module__)
 
 
 def _examine(order: Message, say: Say) -> None:
@@ -155,10 +155,10 @@ def _examine(order: Message, say: Say) -> None:
     text = str(getattr(reply, "text", reply))[:LONGEST_ANSWER]
     answer = {"text": text, "ended": str(getattr(ended, "value", ended)), "seconds": seconds, "about": about}
     answer |= {"values": dict(getattr(reply, "values", {})), "normalised": getattr(reply, "normalised", False)}
-    say(examined=secrets_of(os.environ).hidden_in(answer))
+    say(examined=secrets_of(os.environ).hide_in_value(answer))
 
 
-def needed_modules(module: str) -> list[str]:
+def find_needed_modules(module: str) -> list[str]:
     """Returns the libraries that a module of models always imports, at any depth of its functions, in order.
 
     An import under an `if` or a `try` is optional. For edit-eval's own modules, their imports count.

@@ -38,10 +38,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from edit_eval.errors import ModelError, RequestError
 from edit_eval.judges.contract import AnswerForm
 from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
-from edit_eval.pretrained.folders import incoming
+from edit_eval.pretrained.folders import find_downloads
 from edit_eval.privacy import secrets_of
 from edit_eval.records import Reply, Status
-from edit_eval.workers.failures import kind_of, lacking, one_line
+from edit_eval.workers.failures import describe_missing_import, kind_of, one_line
 from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
@@ -67,7 +67,7 @@ def bind_to_engine() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _leave_sigterm_to_the_engine()
     if os.getpgrp() == os.getpid():  # its group is its own, not a shell's
-        _leave_somebody_behind()
+        _start_watchdog()
     _when_the_parent_dies(signal.SIGKILL)
 
 
@@ -78,16 +78,16 @@ def _leave_sigterm_to_the_engine() -> None:
 
     def as_ever() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        let_in()
+        unblock_sigterm()
 
-    def let_in() -> None:
+    def unblock_sigterm() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def hold_back() -> None:  # a signal sent to a fork before it is set up would be lost
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     signal.signal(signal.SIGTERM, nothing)
-    os.register_at_fork(before=hold_back, after_in_parent=let_in, after_in_child=as_ever)
+    os.register_at_fork(before=hold_back, after_in_parent=unblock_sigterm, after_in_child=as_ever)
 
 
 def _when_the_parent_dies(number: int) -> bool:
@@ -98,7 +98,7 @@ def _when_the_parent_dies(number: int) -> bool:
         return False  # not Linux: the end of the pipe must do
 
 
-def _leave_somebody_behind() -> None:
+def _start_watchdog() -> None:
     """Starts the process that waits for the end of this one and then kills its group, itself included."""
     worker = os.getpid()
     if os.fork():
@@ -254,7 +254,7 @@ class Worker:
     def send(self, **message: Any) -> None:
         """Sends the engine a message. Without an engine, ends the process."""
         if message["event"] not in ("started", "step", "moving"):  # frequent, and without text
-            message = secrets_of(os.environ).hidden_in(message)
+            message = secrets_of(os.environ).hide_in_value(message)
         data = encode(message)
         try:
             with self._send_lock:
@@ -265,7 +265,7 @@ class Worker:
     def run(self) -> None:
         """Prepares, loads, works, then ends the process."""
         threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._tell_of_downloads, daemon=True).start()
+        threading.Thread(target=self._report_downloads, daemon=True).start()
         try:
             self._prepare(self._next_order("prepare"))
             self._load(self._next_order("load"))
@@ -273,7 +273,14 @@ class Worker:
         except BaseException as error:
             trace, kind = traceback.format_exc(), kind_of(error)
             figures = {**memory(), **room()} if kind == "out_of_memory" else {}
-            self.send(event="broken", error=one_line(error), trace=trace, kind=kind, memory=figures, **lacking(error))
+            self.send(
+                event="broken",
+                error=one_line(error),
+                trace=trace,
+                kind=kind,
+                memory=figures,
+                **describe_missing_import(error),
+            )
             _exit(1)
         threading.Thread(target=self._open_pictures, daemon=True).start()
         writer = threading.Thread(target=self._write_results, daemon=True)
@@ -344,7 +351,7 @@ class Worker:
             from edit_eval.endpoints.serving import ServerEnvironment  # no other model waits for its imports
 
             class WatchedEnvironment(ServerEnvironment):
-                moves = staticmethod(partial(incoming, os.environ))
+                moves = staticmethod(partial(find_downloads, os.environ))
 
             more["server"] = WatchedEnvironment(**self._server)
         self._model.load(self._devices, **{name: value for name, value in more.items() if name in taken})
@@ -358,11 +365,11 @@ class Worker:
             memory=memory(),
         )
 
-    def _tell_of_downloads(self) -> None:
+    def _report_downloads(self) -> None:
         """Gives a sign of life while files from the Hub come in, for this process or for one that it waits for."""
-        before = incoming(os.environ)
+        before = find_downloads(os.environ)
         while not self._is_loaded.wait(LOOK_AT_DOWNLOADS_EVERY):
-            if (now := incoming(os.environ)) != before:
+            if (now := find_downloads(os.environ)) != before:
                 before = now
                 self.send(event="moving")
 
@@ -413,20 +420,20 @@ class Worker:
             try:
                 if isinstance(asked, BaseException):
                     raise asked
-                on_step = self._step_teller(task["task"])
+                on_step = self._make_step_reporter(task["task"])
                 done = self._edit(task, asked, on_step) if task["kind"] == "edit" else self._judge(asked, on_step)
                 if self._out == NO_PIPE:  # a fork of the model's that returned from there, too
                     os._exit(0)
             except BaseException as error:
-                self._failed({**task, **self._charged()}, error)
+                self._report_failure({**task, **self._take_charges()}, error)
                 continue
-            task = {**task, **self._charged()}
+            task = {**task, **self._take_charges()}
             computed = (task, asked, done, time.monotonic() - begin)
         if computed is not None:
             self._finished.put(computed)
         self._opened.put(None)  # for the next of several computing threads
 
-    def _failed(self, task: Message, error: BaseException, kind: str = "") -> None:
+    def _report_failure(self, task: Message, error: BaseException, kind: str = "") -> None:
         _free_memory(error)
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         self.send(
@@ -441,12 +448,12 @@ class Worker:
             memory={**memory(), **room()},
         )
 
-    def _charged(self) -> Message:
+    def _take_charges(self) -> Message:
         """Returns what the model has been charged for since this thread last asked, if it counts that."""
-        charged: Message = getattr(self._model, "charged", dict)()
+        charged: Message = getattr(self._model, "collect_costs", dict)()
         return {"charged": charged} if charged else {}
 
-    def _step_teller(self, number: int) -> OnStep:
+    def _make_step_reporter(self, number: int) -> OnStep:
         """Returns what a model tells its steps to: signs of life, and progress."""
         sent, place = 0.0, (0, 0)
 
@@ -520,10 +527,10 @@ class Worker:
             try:
                 results = [self._write_edit(task, asked.source, done)] if task["kind"] == "edit" else done
             except OSError as error:  # the result could not be written: not the task's fault
-                self._failed(task, error, kind="disk")
+                self._report_failure(task, error, kind="disk")
                 continue
             except BaseException as error:
-                self._failed(task, error)
+                self._report_failure(task, error)
                 continue
             charged: Message = {"charged": task["charged"]} if "charged" in task else {}
             self.send(event="done", task=task["task"], results=results, seconds=seconds, memory=memory(), **charged)

@@ -30,7 +30,7 @@ from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.masks import open_mask
-from edit_eval.pictures import blank, kept_file, open_picture, pixel_digest, with_steps
+from edit_eval.pictures import blank, get_kept_file, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
 
@@ -64,7 +64,7 @@ class File(NamedTuple):
     """True if it says where something may change."""
 
 
-def opened(file: File) -> Image:
+def open_file(file: File) -> Image:
     """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
     if file.mask:
         return open_mask(file.path, digest=file.digest)
@@ -94,7 +94,7 @@ class OpenedPictures:
         self._kept: OrderedDict[File, _Kept] = OrderedDict()
         self._bytes = 0
 
-    def known(self, file: File) -> Image | None:
+    def find_unchanged(self, file: File) -> Image | None:
         """Returns the picture if it was opened before, its file is unchanged, and it was not painted on."""
         with self._lock:
             kept = self._kept.get(file)
@@ -119,7 +119,7 @@ class OpenedPictures:
             before = _identity(file.path)
         except OSError:
             before = ()  # `open_picture` reports it better
-        picture = opened(file)
+        picture = open_file(file)
         picture.readonly = 1
         if before and time.time() - max(before[-2:]) / 1e9 > SETTLED and _identity(file.path) == before:
             self._keep(file, _Kept(before, picture, picture.im))
@@ -140,7 +140,7 @@ class OpenedPictures:
 
 def _size(kept: _Kept) -> int:
     width, height = kept.pixels.size
-    return int(width * height * 4) + len(kept_file(kept.picture) or b"")
+    return int(width * height * 4) + len(get_kept_file(kept.picture) or b"")
 
 
 def _identity(path: str) -> tuple[int, ...]:
@@ -164,7 +164,7 @@ _PICTURES = OpenedPictures()
 def open_edit_request(task: Message) -> EditRequest:
     """Returns the request with its pictures. Raises `PictureError`, and `UnreadableError` for one that has changed."""
     return EditRequest(
-        pictures={picture["name"]: opened(_file(picture)) for picture in task["pictures"]},
+        pictures={picture["name"]: open_file(_file(picture)) for picture in task["pictures"]},
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
@@ -182,17 +182,19 @@ def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]
     """
     views = {_key(view): view for request in requests for view in request["pictures"]}
     files = list(dict.fromkeys(file for view in views.values() for file in _files(view)))
-    known: dict[File, Opened | None] = {file: _PICTURES.known(file) for file in files}
+    known: dict[File, Opened | None] = {file: _PICTURES.find_unchanged(file) for file in files}
     new = [file for file, picture in known.items() if picture is None]
-    made = dict(zip(new, _opening().map(_open_unless_damaged, new), strict=True)) if new else {}
+    made = dict(zip(new, _get_thread_pool().map(_open_unless_damaged, new), strict=True)) if new else {}
     there: dict[File, Opened] = {file: picture or made[file] for file, picture in known.items()}
-    stepped = {key: _opening().submit(_shown, there, view) for key, view in views.items() if view["steps"]}
-    shown = {key: stepped[key].result() if key in stepped else _shown(there, view) for key, view in views.items()}
+    stepped = {
+        key: _get_thread_pool().submit(_render_view, there, view) for key, view in views.items() if view["steps"]
+    }
+    shown = {key: stepped[key].result() if key in stepped else _render_view(there, view) for key, view in views.items()}
     return [_judge_request(request, shown) for request in requests]
 
 
 @lru_cache(maxsize=1)
-def _opening() -> ThreadPoolExecutor:
+def _get_thread_pool() -> ThreadPoolExecutor:
     """Returns the threads that open pictures; starting them for each batch took as long as all its other work."""
     return ThreadPoolExecutor(min(OPENING_THREADS, os.cpu_count() or 1))
 
@@ -239,7 +241,7 @@ def _open_unless_damaged(file: File) -> Opened:
         return one_line(error)
 
 
-def _shown(opened: Mapping[File, Opened], view: Message) -> Opened:
+def _render_view(opened: Mapping[File, Opened], view: Message) -> Opened:
     """Returns the picture of a view, its steps applied."""
     pictures: list[Any] = [opened[file] for file in _files(view)]
     if damage := next((picture for picture in pictures if isinstance(picture, str)), ""):
@@ -248,11 +250,11 @@ def _shown(opened: Mapping[File, Opened], view: Message) -> Opened:
     sizes = iter([other.size for other in others])
     steps = [("like", *next(sizes)) if step[0] == "like" else step for step in view["steps"]]
     if "maker" in view:
-        picture = _made_of(picture, view["maker"])
+        picture = _make_control(picture, view["maker"])
     return with_steps(blank(picture.size) if "blank_like" in view else picture, steps)
 
 
-def _made_of(source: Image, maker: str) -> Image:
+def _make_control(source: Image, maker: str) -> Image:
     """Returns what the `ControlPicture` of this class path makes of a source. Raises `PictureError` if it fails."""
     try:
         return _maker(maker).picture(source.copy()).convert("RGB")  # type: ignore[no-any-return]

@@ -61,7 +61,9 @@ class Desk:
         edit = made_edit(self.matrix, task.units[0], self.directory, shade)
         result = {name: getattr(edit, name) for name in ("pixels", "width", "height", "file_bytes")}
         self.recorder.free(task)
-        self.recorder.done(task, {"results": [{**result, "flags": ["other_aspect_ratio"]}], "seconds": 2.0}, "cpu:0")
+        self.recorder.record_results(
+            task, {"results": [{**result, "flags": ["other_aspect_ratio"]}], "seconds": 2.0}, "cpu:0"
+        )
         self.work.finish(task)
         return task.units[0]
 
@@ -70,7 +72,7 @@ class Desk:
         task = self.take(editing=editing)
         self.recorder.order(task)
         self.recorder.free(task)
-        self.recorder.failed(task, reason, "cpu:0")
+        self.recorder.record_failure(task, reason, "cpu:0")
         self.work.finish(task)
         return task
 
@@ -97,7 +99,7 @@ class Desk:
         given = [{"text": r} if isinstance(r, str) else r for r in results]
         if given:  # else it was not ordered
             self.recorder.free(task)
-            self.recorder.done(task, {"results": given, "seconds": 0.6}, "cpu:1")
+            self.recorder.record_results(task, {"results": given, "seconds": 0.6}, "cpu:1")
         self.work.finish(task)
         return task
 
@@ -109,10 +111,10 @@ class Desk:
             else:
                 task = self.begin()
                 self.finish(task, *map(said, self.requests))
-        assert self.work.finished
+        assert self.work.is_finished
 
     def lines(self, journal: str) -> list[dict[str, Any]]:
-        return list(RunDirectory.existing(self.directory.path).read(journal))
+        return list(RunDirectory.open_existing(self.directory.path).read(journal))
 
     def statuses(self) -> list[Status]:
         return [judgement.status for judgement in self.matrix.judgements()]

@@ -25,7 +25,7 @@ from edit_eval.pictures import pixel_digest
 from edit_eval.records import Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import recall
+from edit_eval.store.recall import load_journals
 from edit_eval.store.run_directory import RunDirectory
 from small_matrix import digest_of
 
@@ -49,7 +49,7 @@ class Journals(RunDirectory):
 
     def recall(self, matrix: Matrix) -> Matrix:
         of = {name: [record for journal, record in self.lines if journal == name] for name in ("edits", "replies")}
-        recall(matrix, of["edits"], of["replies"], self.path, lambda status: False)
+        load_journals(matrix, of["edits"], of["replies"], self.path, lambda status: False)
         return matrix
 
 
@@ -99,7 +99,7 @@ class Start:
         """Does all of it."""
         hands: list[tuple[Task, dict[str, Any]]] = []
         for _ in range(MOST_STEPS):
-            if self.work.finished:
+            if self.work.is_finished:
                 return self
             if self.ready and len(hands) < AT_ONCE and self.random.random() < 0.7:
                 task = self.ready.pop(self.random.randrange(len(self.ready)))
@@ -175,17 +175,17 @@ class Start:
             return self._unreadable(task)
         key = self.matrix.edit_keys[number]
         if chance(key, "fails") < 0.15:
-            return self.recorder.failed(task, "it is black", "cpu:0")
+            return self.recorder.record_failure(task, "it is black", "cpu:0")
         data, pixels = picture_of(key)
         Path(order["output"]).write_bytes(data)
         made = {"pixels": pixels, "width": 4, "height": 3, "file_bytes": len(data), "flags": []}
-        self.recorder.done(task, {"results": [made], "seconds": 1.0}, "cpu:0")
+        self.recorder.record_results(task, {"results": [made], "seconds": 1.0}, "cpu:0")
 
     def _judge(self, task: Task, order: dict[str, Any]) -> None:
         if self._happens(0.3):
             return self._unreadable(task)
         results = [self._answer(request, task) for request in order["requests"]]
-        self.recorder.done(task, {"results": results, "seconds": 1.0}, "cpu:1")
+        self.recorder.record_results(task, {"results": results, "seconds": 1.0}, "cpu:1")
 
     def _answer(self, request: dict[str, Any], task: Task) -> dict[str, Any]:
         for view in request["pictures"]:

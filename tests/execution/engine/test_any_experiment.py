@@ -94,7 +94,7 @@ def came_to(matrix: Matrix) -> list[tuple[Any, ...]]:
 def is_as_told(matrix: Matrix) -> None:
     """Every edit was made by what its critique says."""
     before = list(matrix.edits)
-    matrix.critiques.tell_all()
+    matrix.critiques.apply_critiques()
     assert matrix.edits == before
 
 

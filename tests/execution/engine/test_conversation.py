@@ -36,17 +36,17 @@ def asked() -> Conversation:
     made = Conversation()
     orders = [{"do": "prepare"}, {"do": "load"}, {"do": "run", "task": 7, "kind": "edit"}]
     for order in [*orders, {"do": "run", "task": 8, "kind": "judge", "requests": [{}, {}]}, {"do": "stop"}]:
-        made.sent(order)
+        made.record_order(order)
     return made
 
 
 @pytest.mark.parametrize("event", GOOD)
 def test_what_was_asked_for_is_news(event: str) -> None:
     assert set(GOOD) == set(EVENTS)
-    assert asked().heard({"event": event, **GOOD[event]})
-    assert asked().heard({"event": "done", **JUDGED})
-    assert asked().heard({"event": "done", **JUDGED, "results": [MEASURED, MEASURED]})
-    assert asked().heard({"event": event, **GOOD[event], "more": [1]})
+    assert asked().accept_message({"event": event, **GOOD[event]})
+    assert asked().accept_message({"event": "done", **JUDGED})
+    assert asked().accept_message({"event": "done", **JUDGED, "results": [MEASURED, MEASURED]})
+    assert asked().accept_message({"event": event, **GOOD[event], "more": [1]})
 
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
@@ -91,31 +91,31 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("event", "wrong"), WRONG)
 def test_what_is_not_whole_or_was_not_asked_for_is_an_error(event: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"not a message|without a proper|that it does not have|than were asked for"):
-        asked().heard({"event": event, **GOOD.get(event, {}), **wrong})
+        asked().accept_message({"event": event, **GOOD.get(event, {}), **wrong})
 
 
 @pytest.mark.parametrize(("event", "field"), [(event, field) for event in GOOD for field in GOOD[event]])
 def test_every_field_is_needed(event: str, field: str) -> None:
     message = {name: value for name, value in GOOD[event].items() if name != field}
     with pytest.raises(ValueError, match=field):
-        asked().heard({"event": event, **message})
+        asked().accept_message({"event": event, **message})
 
 
 def test_nothing_is_said_twice_nor_before_it_is_asked_for() -> None:
     talk = asked()
     for event in ("prepared", "loaded", "done"):
-        assert talk.heard({"event": event, **GOOD[event]})
+        assert talk.accept_message({"event": event, **GOOD[event]})
         with pytest.raises(ValueError, match=r"nobody waits for|does not have"):
-            talk.heard({"event": event, **GOOD[event]})
+            talk.accept_message({"event": event, **GOOD[event]})
     with pytest.raises(ValueError, match="nobody waits for"):
-        Conversation().heard({"event": "prepared"})
+        Conversation().accept_message({"event": "prepared"})
 
 
 def test_a_step_of_a_task_that_is_over_is_no_news() -> None:
     """From a thread that the model left behind: no sign of life of what runs now."""
     talk = asked()
-    talk.heard({"event": "done", **GOOD["done"]})
-    assert not talk.heard({"event": "step", **GOOD["step"]})
+    talk.accept_message({"event": "done", **GOOD["done"]})
+    assert not talk.accept_message({"event": "step", **GOOD["step"]})
 
 
 JSON = st.recursive(
@@ -130,7 +130,7 @@ def refusal(data: bytes) -> str:
     talk = asked()
     try:
         for message in MessageStream().feed(data):
-            talk.heard(message)
+            talk.accept_message(message)
     except ValueError as error:
         return str(error)
     return ""
@@ -217,7 +217,7 @@ def test_what_of_it_is_not_whole_is_an_error(event: str, wrong: dict[str, Any]) 
 
 
 def test_only_from_afar_may_a_worker_be_said_to_have_died() -> None:
-    assert Conversation(FROM_AFAR).heard({"event": "died", "reason": "no more", "log": None})
+    assert Conversation(FROM_AFAR).accept_message({"event": "died", "reason": "no more", "log": None})
     for wrong in ({"reason": 1}, {"reason": "no more", "log": b""}, {}):
         with pytest.raises(ValueError, match="without a proper"):
-            Conversation(FROM_AFAR).heard({"event": "died", **wrong})
+            Conversation(FROM_AFAR).accept_message({"event": "died", **wrong})

@@ -9,8 +9,8 @@ import pytest
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Price, WorkerSpecification
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.engine.engine import Engine
-from edit_eval.execution.engine.purse import Purse
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Task, Work
@@ -41,7 +41,7 @@ def test_exactly_the_bad_samples_are_set_aside(seed: int) -> None:
     case = Case(count, draw.choice([1, 2, 4]), task, units=batch).run()
     assert set(case.notes.set_aside) == set(fault)
     assert sorted(case.notes.finished) == sorted(set(range(count)) - set(fault))
-    assert case.work.finished
+    assert case.work.is_finished
 
 
 def test_a_machine_that_kills_workers_costs_no_sample_anything() -> None:
@@ -493,7 +493,7 @@ def test_what_was_said_before_the_end_was_heard_of_brings_nobody_back(said: str)
     policy = case.engine._policy
     fleet = policy._fleet
     assert sorted(case.notes.finished) == [0, 1]
-    assert not policy.at_work
+    assert not policy.has_processes
     assert (fleet._loading.total(), fleet.coming, fleet.active) == (0, {"edit:m": 0}, {"edit:m": 0})
 
 
@@ -514,7 +514,7 @@ def test_a_worker_that_was_idle_for_longer_than_its_timeout_is_not_silent_when_i
         (m.key, m.places[0]): WorkerSpecification("w", m.key, m.places[0], "", timeout=seconds[m.key]) for m in models
     }
     Engine(driver, policy, work, notes, Silence(), specifications, poll_seconds=1.0).run()
-    assert work.finished
+    assert work.is_finished
     assert not [fields for name, fields in notes.events if name == "died"]
 
 
@@ -522,7 +522,7 @@ def test_a_run_that_ends_stops_those_whose_orders_were_held() -> None:
     """The second device waits for money that the first has; then the run ends, with its order never given."""
     case = Case(4, 2, lambda model, message: Fate(1.0))
     price = Price(usual=0.05, most=0.05)
-    case.engine._purse = Purse({"edit:m": price}, 0.05, (), case.notes.event)
+    case.engine._purse = CostBudget({"edit:m": price}, 0.05, (), case.notes.event)
     done = case.notes.done
 
     def end(task: Task, message: dict[str, Any], device: str) -> None:

@@ -72,7 +72,7 @@ PILOT = [sample_id(n) for n in range(3)]
 def test_the_first_sample_of_each_category_comes_first_and_the_rest_is_predicted(tmp_path: Path) -> None:
     ears = Ears()
     made = run(tmp_path, {}, {"batch_size": 4}, ears)
-    assert made.reached
+    assert made.has_required_coverage
     editing = sorted((a for a in made.results.activities if a.kind == "editing"), key=lambda a: a.begin)
     # One device may begin with the bulk before the other begins with the last of the pilot, which it has in hand.
     assert {activity.what for activity in editing[:4]} >= set(PILOT)
@@ -91,7 +91,7 @@ def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: P
     assert len(records(tmp_path, "edits")) < COUNT
     assert not ears.tasks, "what was under way is finished: it may have been paid for"
     mended = run(tmp_path, {}, {})
-    assert mended.reached
+    assert mended.has_required_coverage
     keys = [r["key"] for r in records(tmp_path, "edits")]
     assert len(keys) == len(set(keys)) == COUNT, "what was edited before the stop is kept"
 
@@ -316,7 +316,7 @@ def test_what_failed_before_is_not_held_against_what_was_mended() -> None:
 
 def test_an_edit_of_the_pilot_that_fails_once_is_tried_again_before_the_bulk(tmp_path: Path) -> None:
     made = run(tmp_path, {"flaky": PILOT[:1], "device_ids": "cpu:1", "seconds": 0.05}, {"device_ids": "cpu:1"})
-    assert made.reached
+    assert made.has_required_coverage
     edited = [r["sample_id"] for r in records(tmp_path, "edits") if r["status"] == "ok"]
     assert edited[:3] == [PILOT[1], PILOT[2], PILOT[0]]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.contract import Price
-from edit_eval.execution.engine.purse import Purse
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.records import Spent
 from edit_eval.scheduling.tasks import Task
 from edit_eval.store.journal import Damage
@@ -32,12 +32,12 @@ def task(number: int, model: str = "edit:api") -> Task:
     return Task(number, model, (number,))
 
 
-def purse(events: list[dict[str, Any]], limit: float | None, *prices: Price, start: int = 1) -> Purse:
+def purse(events: list[dict[str, Any]], limit: float | None, *prices: Price, start: int = 1) -> CostBudget:
     def record(name: str, **fields: Any) -> None:
         events.append({"event": name, "start": start, **fields})
 
     named = {"edit:api": prices[0], **({"judge:asked": prices[1]} if len(prices) > 1 else {})}
-    return Purse(named, limit, spent_in(events), record)
+    return CostBudget(named, limit, spent_in(events), record)
 
 
 A, B = "identity of a", "identity of b"
@@ -80,16 +80,16 @@ def test_the_limit_holds_under_concurrency_and_kills(seed: int) -> None:
         mine, under_way = purse(events, limit, price, start=start), dict[int, Task]()
         for number in range(draw.randrange(30)):
             work = task(number)
-            if mine.takes(work, EDIT):
+            if mine.reserve_cost(work, EDIT):
                 under_way[number] = work
-            if len(under_way) > 4 or not mine.takes(task(-1), EDIT):
+            if len(under_way) > 4 or not mine.reserve_cost(task(-1), EDIT):
                 for done in list(under_way.values())[: draw.randrange(1, 4)]:
                     cost = draw.choice((0.0, 0.04, 0.08, 0.12))
                     really += cost
                     mine.settle(done, {"charged": {"usd": cost, "told": True, "attempts": 1}})
                     del under_way[done.number]
             else:
-                mine.free(task(-1))
+                mine.release_cost(task(-1))
         really += sum(draw.choice((0.0, 0.04, 0.12)) for _ in under_way)  # killed: some were charged
         assert really <= limit + 1e-9
     (spent,) = spent_in(events)
@@ -99,23 +99,23 @@ def test_the_limit_holds_under_concurrency_and_kills(seed: int) -> None:
 def test_what_does_not_fit_waits_for_what_is_under_way() -> None:
     events: list[dict[str, Any]] = []
     mine = purse(events, 0.2, Price(usual=0.05, most=0.1))
-    assert mine.takes(task(1), EDIT)
-    assert mine.takes(task(2), EDIT)
-    assert not mine.takes(task(3), EDIT)
-    assert mine.waiting
+    assert mine.reserve_cost(task(1), EDIT)
+    assert mine.reserve_cost(task(2), EDIT)
+    assert not mine.reserve_cost(task(3), EDIT)
+    assert mine.has_reservations
     mine.settle(task(1), {"charged": {"usd": 0.05, "told": False, "attempts": 1}})
-    assert not mine.takes(task(3), EDIT)
+    assert not mine.reserve_cost(task(3), EDIT)
     mine.settle(task(2), {"charged": {"usd": 0.05, "told": False, "attempts": 1}})
-    assert mine.takes(task(3), EDIT)
+    assert mine.reserve_cost(task(3), EDIT)
     assert spent_in(events)[0].usd == pytest.approx(0.1)
     assert spent_in(events)[0].feared == pytest.approx(0.1)
 
 
 def test_an_edit_that_was_dearer_than_its_price_raises_what_the_next_reserves() -> None:
     mine = purse([], 1.0, Price(usual=0.1, most=0.1))
-    mine.takes(task(1), EDIT)
+    mine.reserve_cost(task(1), EDIT)
     mine.settle(task(1), {"charged": {"usd": 0.7, "told": True, "attempts": 1}})
-    assert not mine.takes(task(2), EDIT)
+    assert not mine.reserve_cost(task(2), EDIT)
 
 
 def test_a_judge_is_charged_its_tokens_and_what_came_to_nothing() -> None:
@@ -128,17 +128,17 @@ def test_a_judge_is_charged_its_tokens_and_what_came_to_nothing() -> None:
     assert uncounted == (pytest.approx(most), False, 1)
     events: list[dict[str, Any]] = []
     mine = purse(events, 0.02, Price(), price)
-    assert mine.loads("judge:asked")
-    assert mine.loads("judge:asked")
-    assert not mine.loads("judge:asked")
+    assert mine.charge_load("judge:asked")
+    assert mine.charge_load("judge:asked")
+    assert not mine.charge_load("judge:asked")
     assert spent_in(events)[0].usd == pytest.approx(0.02)
 
 
 def test_models_without_a_price_cost_nothing() -> None:
     events: list[dict[str, Any]] = []
     mine = purse(events, 0.0, Price())
-    assert mine.takes(task(1, "edit:local"), EDIT)
-    assert mine.loads("edit:local")
+    assert mine.reserve_cost(task(1, "edit:local"), EDIT)
+    assert mine.charge_load("edit:local")
     assert not events
 
 
@@ -147,7 +147,7 @@ def test_what_a_provider_tells_counts_without_a_known_price() -> None:
     events: list[dict[str, Any]] = []
     mine = purse(events, 1.0, Price(usual=0.05, most=0.1))
     unknown = task(1, "edit:proxy")
-    assert mine.takes(unknown, EDIT)
+    assert mine.reserve_cost(unknown, EDIT)
     mine.settle(unknown, {"charged": {"usd": 0.0, "told": False, "attempts": 1}})
     assert not spent_in(events)
     mine.settle(unknown, {"charged": {"usd": 0.039, "told": True, "attempts": 1}})

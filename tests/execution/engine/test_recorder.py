@@ -8,15 +8,15 @@ from unittest.mock import Mock
 
 import pytest
 
-from edit_eval.execution.engine.blame import AGAIN_AFTER, FIRST_TICKET, ReadingAgain
+from edit_eval.execution.engine.blame import AGAIN_AFTER, FIRST_TICKET, ReadRetries
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.recorder import is_edit
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.protocols.contract import View
-from edit_eval.protocols.judging import asked_again
+from edit_eval.protocols.judging import add_reminder
 from edit_eval.records import Picture, Status
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.store.recall import recall_run
+from edit_eval.store.recall import load_run_journals
 from edit_eval.store.run_directory import RunDirectory
 from execution.engine.desk import GOOD, Desk, damaged
 from small_matrix import Asking, ask, asked_judge, small_matrix, small_sample
@@ -63,9 +63,9 @@ def test_a_worker_compares_a_picture_with_its_digest_where_that_is_one(tmp_path:
 
 def test_an_edit_that_is_left_for_another_start_takes_its_judgements_with_it(desk: Desk) -> None:
     desk.fill()
-    before = desk.work.left("judge:critic")
+    before = desk.work.count_tasks_left("judge:critic")
     desk.recorder.leave(desk.take(editing=True))
-    assert desk.work.left("judge:critic") == before - 1
+    assert desk.work.count_tasks_left("judge:critic") == before - 1
     assert desk.matrix.edits[0].status is Status.PENDING
     assert desk.matrix.judgement(0).status is Status.PENDING
 
@@ -189,12 +189,12 @@ def test_what_cannot_be_read_is_asked_again_alone_and_with_a_line_more(desk: Des
     for time in (1, 2):
         task = desk.begin()
         assert task.units == (1,)
-        assert desk.requests[0]["user"] == asked_again(desk.matrix.question(1)).user
+        assert desk.requests[0]["user"] == add_reminder(desk.matrix.question(1)).user
         desk.finish(task, "still no idea")
         assert desk.lines("replies")[-1]["ask"] == time
     assert desk.statuses() == [Status.OK, Status.UNPARSEABLE]
     assert [j.status for j in desk.judgements] == [Status.OK, Status.UNPARSEABLE]
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 def test_what_was_cut_off_is_kept_so_and_asked_again_with_a_line_more(desk: Desk) -> None:
@@ -204,7 +204,7 @@ def test_what_was_cut_off_is_kept_so_and_asked_again_with_a_line_more(desk: Desk
     (first,) = desk.lines("replies")
     assert (first["text"], first["ended"], first["status"], first["read"]) == ("Score: 1", "cut_off", "pending", {})
     task = desk.begin()
-    assert desk.requests[0]["user"] == asked_again(desk.matrix.question(0)).user
+    assert desk.requests[0]["user"] == add_reminder(desk.matrix.question(0)).user
     desk.finish(task, {"text": "so long", "ended": "cut_off", "length": 9_000_000})
     assert desk.lines("replies")[-1]["length"] == 9_000_000
     desk.answer("Score: 10.000")
@@ -235,7 +235,7 @@ def test_a_member_without_an_edit_leaves_its_place_empty(desk: Desk) -> None:
     assert desk.statuses() == [Status.OK, Status.EDIT_FAILED]
     assert [j.reason for j in desk.matrix.judgements()][1] == "black image"
     assert desk.lines("replies")[0]["batch"] == 2
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 def test_a_batch_without_any_edit_is_over_without_a_word(desk: Desk) -> None:
@@ -243,7 +243,7 @@ def test_a_batch_without_any_edit_is_over_without_a_word(desk: Desk) -> None:
     for _ in range(2):
         desk.fail()
     assert not desk.ready
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 def test_an_attempt_is_a_line_and_no_result(desk: Desk) -> None:
@@ -260,13 +260,13 @@ def test_a_judge_that_is_given_up_has_no_answer_whatever_retries_are_left(desk: 
     desk.make()
     desk.make()
     task = desk.begin()
-    desk.recorder.failed(task, "failed 2 times; the last time: killed by SIGKILL", "cpu:1")
+    desk.recorder.record_failure(task, "failed 2 times; the last time: killed by SIGKILL", "cpu:1")
     desk.work.finish(task)
     assert desk.statuses() == [Status.JUDGE_ERROR] * 2
     line = desk.lines("replies")[0]
     assert (line["ended"], line["final"], line["read"]) == ("judge_error", True, {})
     assert "SIGKILL" in line["text"]
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 def test_times_and_events_are_a_line_each(desk: Desk) -> None:
@@ -292,7 +292,7 @@ def test_a_damaged_picture_is_made_again_and_judged(desk: Desk) -> None:
     assert desk.make() == 0
     desk.answer(GOOD)
     assert desk.statuses() == [Status.OK, Status.OK]
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 def test_one_that_is_damaged_twice_is_a_failed_edit(desk: Desk) -> None:
@@ -304,7 +304,7 @@ def test_one_that_is_damaged_twice_is_a_failed_edit(desk: Desk) -> None:
     desk.answer(damaged("cut off again"))
     assert desk.statuses() == [Status.EDIT_FAILED, Status.OK]
     assert desk.matrix.edits[0].reason == "damaged twice: cut off again"
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 @pytest.mark.parametrize("shade", [None, 77], ids=["the same picture", "another picture"])
@@ -326,7 +326,7 @@ def test_all_judgements_of_a_damaged_picture_come_to_an_end(tmp_path: Path, shad
     assert desk.statuses() == [Status.OK] * 4
     assert [j.score for j in desk.matrix.judgements()] == [8.0, 8.0 if shade else 3.0, 8.0, 8.0]
     again = small_matrix(1, repeats=4)
-    recall_run(again, RunDirectory.existing(desk.directory.path))
+    load_run_journals(again, RunDirectory.open_existing(desk.directory.path))
     assert list(again.judgements()) == list(desk.matrix.judgements()), "as the records have it"
 
 
@@ -354,7 +354,7 @@ def test_two_judges_that_find_it_damaged_twice_end_the_run(tmp_path: Path) -> No
     desk.finish(first, damaged())
     desk.finish(second, damaged())
     assert desk.statuses() == [Status.EDIT_FAILED] * 2
-    assert desk.work.finished, "nothing waits for an edit that will not come"
+    assert desk.work.is_finished, "nothing waits for an edit that will not come"
 
 
 def test_a_batch_waits_for_a_member_that_is_made_again_although_the_others_failed(tmp_path: Path) -> None:
@@ -406,16 +406,16 @@ def task(unit: int) -> Task:
 
 
 def test_a_task_waits_longer_each_time_and_is_left_after_a_minute() -> None:
-    again, now, tickets = ReadingAgain(), 0.0, []
-    while (ticket := again.put_off(task(1), now)) is not None:
+    again, now, tickets = ReadRetries(), 0.0, []
+    while (ticket := again.schedule_retry(task(1), now)) is not None:
         tickets.append(ticket)
-        assert again.waiting
+        assert again.is_waiting
         seconds = AGAIN_AFTER[len(tickets) - 1]
         assert again.due(now + seconds - 0.01) == []
         now += seconds
         assert again.due(now) == [ticket]
         assert again.due(now) == [], "once"
-        assert not again.waiting
+        assert not again.is_waiting
     assert tickets[0] == FIRST_TICKET
     assert len(set(tickets)) == len(AGAIN_AFTER)
     assert max(tickets) < 0, "no edit has such a number"
@@ -423,12 +423,12 @@ def test_a_task_waits_longer_each_time_and_is_left_after_a_minute() -> None:
 
 
 def test_tasks_wait_each_for_itself_and_all_are_counted_at_the_end() -> None:
-    again = ReadingAgain()
-    first, second = again.put_off(task(1), 0.0), again.put_off(task(2), 0.5)
+    again = ReadRetries()
+    first, second = again.schedule_retry(task(1), 0.0), again.schedule_retry(task(2), 0.5)
     assert again.due(1.2) == [first]
     assert again.due(9.0) == [second]
     again.lost += ["a", "b", "c", "c"]
-    assert again.left == "a, and 2 more pictures"
+    assert again.loss_summary == "a, and 2 more pictures"
 
 
 def test_controls_that_are_read_again_are_still_controls() -> None:
@@ -436,7 +436,7 @@ def test_controls_that_are_read_again_are_still_controls() -> None:
     work, engine = Work(), Engine.__new__(Engine)
     ready: list[Task] = []
     work.on_ready = ready.append
-    engine._again, engine._now, engine._work, engine._policy = ReadingAgain(), 0.0, work, Mock()
+    engine._again, engine._now, engine._work, engine._policy = ReadRetries(), 0.0, work, Mock()
     engine._do, engine._watch = Mock(), Mock()
     engine._read_again(Mock(), Task(1, "judge:m", (1,), by_the_way=True), "a.png: gone")
     work.settle(FIRST_TICKET)

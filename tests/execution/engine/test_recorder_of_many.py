@@ -9,7 +9,7 @@ import pytest
 from edit_eval.execution.engine.recorder import is_edit
 from edit_eval.records import Status
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import recall_run
+from edit_eval.store.recall import load_run_journals
 from edit_eval.store.run_directory import RunDirectory
 from execution.engine.desk import Desk, damaged
 from small_matrix import Asking, ask, small_matrix, small_samples
@@ -24,7 +24,7 @@ def told(desk: Desk) -> list[str]:
 
 def again(desk: Desk, matrix: Matrix) -> Matrix:
     """What a matrix makes of the records so far."""
-    recall_run(matrix, RunDirectory.existing(desk.directory.path))
+    load_run_journals(matrix, RunDirectory.open_existing(desk.directory.path))
     return matrix
 
 
@@ -45,7 +45,7 @@ def test_questions_are_put_one_after_the_other_with_the_replies(tmp_path: Path) 
     desk.answer("5", "6")
     assert told(desk) == ["After 3.", "After 4."]
     assert [judgement.scores["mean"] for judgement in desk.judgements] == [3.0, 4.0]
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 def test_one_that_could_not_be_read_holds_up_its_own_only(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_batch_leaves_out_those_whose_earlier_question_has_no_answer(tmp_path:
     assert told(desk) == ["After 2."]
     desk.answer("6")
     assert desk.said() == ["unparseable", "ok"]
-    assert desk.work.finished
+    assert desk.work.is_finished
     assert len(desk.lines("replies")) == 4
 
 
@@ -82,7 +82,7 @@ def test_where_no_earlier_question_has_an_answer_nothing_is_put(tmp_path: Path) 
     desk.make()
     desk.make()
     desk.answer("hm", {"text": "no", "ended": "refused"})
-    assert desk.work.finished
+    assert desk.work.is_finished
     assert desk.said() == ["unparseable", "refused"]
     assert [j.status.value for j in desk.judgements] == ["unparseable", "refused"]
 
@@ -94,7 +94,7 @@ def test_a_judge_that_is_given_up_settles_what_came_after(tmp_path: Path) -> Non
     desk.make()
     desk.fail("killed by SIGKILL", editing=False)
     assert desk.said() == ["judge_error"] * 2
-    assert desk.work.finished
+    assert desk.work.is_finished
 
 
 def test_an_edit_that_fails_settles_all_its_questions(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_waits_for_a_question_that_is_left_is_left_with_it(tmp_path: Path) 
     desk.leave(editing=False)
     desk.finish_all(lambda request: "5")
     assert desk.said() == ["pending", "ok"]
-    assert desk.work.finished, "nobody waits for what does not come in this start"
+    assert desk.work.is_finished, "nobody waits for what does not come in this start"
     later = Desk(tmp_path / "later", again(desk, small_matrix(2, protocol=STEPS)))
     later.fill()
     later.finish_all(lambda request: "5")
@@ -295,7 +295,7 @@ def test_controls_are_judged_with_what_they_are_made_of(tmp_path: Path) -> None:
         "path": str(desk.directory.path / other.image),
         "pixels": other.pixels,
     }
-    assert desk.work.finished
+    assert desk.work.is_finished
     assert [j.score for j in desk.matrix.judgements()] == [8.0] * 3
     assert [j.score for j in desk.matrix.rows("control")] == [2.0] * 3
     recalled = again(desk, controlled())

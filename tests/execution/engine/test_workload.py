@@ -126,7 +126,7 @@ def test_nothing_is_left_of_a_finished_matrix() -> None:
     make(matrix, 8, status=Status.EDIT_FAILED)
     answer(matrix, *range(7))
     answer(matrix, *[7] * 3, text="no idea")
-    assert filled(matrix).finished
+    assert filled(matrix).is_finished
 
 
 def test_categories_follow_each_other_as_phases() -> None:
@@ -259,7 +259,7 @@ def test_a_batch_is_of_one_question_and_one_reading_and_waits_for_the_earlier_on
     last = ANSWERS_FROM
     for task in work.of("judge"):
         edits = [matrix.about(unit) for unit in task.units]
-        before = [last + cell for unit in task.units for cell in matrix.cells.before(unit).values()]
+        before = [last + cell for unit in task.units for cell in matrix.cells.prerequisites_of(unit).values()]
         assert work.waits[task.number] == [*edits, *before]
 
 
@@ -296,7 +296,7 @@ def test_battles_are_asked_in_batches_of_one_order_and_wait_for_both_edits() -> 
     work = filled(matrix, pilot=choose_pilot(matrix))
     assert sorted(cell for task in work.of("judge") for cell in task.units) == list(range(len(matrix.cells)))
     for task in work.of("judge"):
-        battles = [matrix.cells.parts(matrix.cells.judgement_of(cell))[0] for cell in task.units]
+        battles = [matrix.cells.judgement_parts(matrix.cells.judgement_of(cell))[0] for cell in task.units]
         assert len({matrix.address(cell)[5] for cell in task.units}) == 1
         assert {*work.waits[task.number]} == {edit for battle in battles for edit in matrix.cells.edits_of(battle)}
         assert not task.by_the_way
@@ -389,4 +389,4 @@ def test_what_waits_for_another_category_is_of_the_later_phase() -> None:
         if task.model.startswith("edit"):
             work.settle(task.units[0])
         work.finish(task)
-    assert work.finished
+    assert work.is_finished

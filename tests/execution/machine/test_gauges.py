@@ -22,7 +22,7 @@ from edit_eval.execution.machine import gauges as module
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.records import MemoryUse, Utilisation
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.run import Run
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task
@@ -415,7 +415,7 @@ def on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: None) -> Run:
 
 def test_a_whole_run_on_gpus(on_gpus: Run) -> None:
     results = on_gpus.results
-    assert on_gpus.reached
+    assert on_gpus.has_required_coverage
     # A load that was broken off, since nothing was left to do, has needed memory as well.
     loads = Counter((activity.device, activity.model) for activity in results.activities if activity.kind == "loading")
     assert Counter((stage.device, stage.model) for stage in results.memory) >= loads
@@ -435,12 +435,12 @@ def test_a_whole_run_on_gpus(on_gpus: Run) -> None:
         "cuda:1": (80 * GIB, GIB),
     }
     assert {stage.model for device in memory.values() for stage in device.stages} == {"editor", "critic"}
-    encoded(on_gpus.summary.timing)
+    encode_document(on_gpus.summary.timing)
 
 
 def test_what_was_measured_is_in_the_run_s_events(on_gpus: Run) -> None:
     """A line a load, a line now and then about utilisation; nothing else is needed to draw the report again."""
-    lines = list(RunDirectory.existing(on_gpus.path).read("events"))
+    lines = list(RunDirectory.open_existing(on_gpus.path).read("events"))
     memory = [line for line in lines if line["event"] == "memory"]
     last = {line["stage"]: line for line in memory}
     assert len(last) == len(on_gpus.results.memory)

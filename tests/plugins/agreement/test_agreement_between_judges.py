@@ -9,7 +9,7 @@ import pytest
 
 from agreements import judge_agreement, judges_document, two_judges
 from documents import plain
-from edit_eval.plugins.agreement.judges import apart_by_model
+from edit_eval.plugins.agreement.judges import compare_by_model
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.statistics.ordinal import OrdinalRatings
@@ -151,7 +151,7 @@ def difference(run, **changed):
     """`old` less `new`; `changed` of `new`."""
     judges = judges_of(run)
     old, new = judges["old"], replace(judges["new"], **changed)
-    return plain(apart_by_model(old, new, run))
+    return plain(compare_by_model(old, new, run))
 
 
 def test_the_difference_is_that_of_a_paired_test(make_sample, make_results):

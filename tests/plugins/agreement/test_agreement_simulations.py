@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edit_eval.plugins.agreement.bridge import beyond, held_out_models, predicted_mean
+from edit_eval.plugins.agreement.bridge import cross_validate_models, find_uncovered_side, predict_mean
 from edit_eval.plugins.agreement.calibration import Pairs, calibration, isotonic
 from edit_eval.plugins.agreement.rank_agreement import Samples
-from edit_eval.plugins.agreement.two import Agreement
+from edit_eval.plugins.agreement.two_raters import Agreement
 from edit_eval.records import Scale
 from edit_eval.statistics.intervals import bootstrap_interval
 from edit_eval.statistics.ordinal import OrdinalRatings
@@ -148,7 +148,7 @@ def test_a_run_told_on_the_scale_of_a_judge_that_never_saw_it(models, images, ru
         codes = np.arange(images)
         names = [f"m{model}" for model in range(models) for _ in range(images)]
         pairs = Pairs(new[:models].ravel(), old[:models].ravel(), np.tile(codes, models), names)
-        _, (low, high) = predicted_mean(pairs, new[models], codes, held_out_models(pairs))
+        _, (low, high) = predict_mean(pairs, new[models], codes, cross_validate_models(pairs))
         held.append(low <= old[models].mean() <= high)
         half.append((high - low) / 2)
     record(f"translated mean, {models} models, {images} images", f"covers {np.mean(held):.3f}")
@@ -171,9 +171,9 @@ def test_a_model_that_is_better_than_all_that_a_bridge_has_seen_is_warned_of(bet
         codes = np.arange(50)
         names = [f"m{model}" for model in range(4) for _ in range(50)]
         pairs = Pairs(new[:4].ravel(), old[:4].ravel(), np.tile(codes, 4), names)
-        value, _ = predicted_mean(pairs, new[4], codes, held_out_models(pairs))
+        value, _ = predict_mean(pairs, new[4], codes, cross_validate_models(pairs))
         off.append(value - old[4].mean())
-        above.append(beyond(pairs, new[4], codes) == "above")
+        above.append(find_uncovered_side(pairs, new[4], codes) == "above")
         outside.append(((new[4] < pairs.scores.min()) | (new[4] > pairs.scores.max())).mean())
     seen = f"off by {np.mean(off):+.2f}, warned {np.mean(above):.2f}, scores not seen {np.mean(outside):.3f}"
     record(f"bridge of 4 models, 50 images; one {better:+g} against their best", seen)

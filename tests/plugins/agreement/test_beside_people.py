@@ -13,8 +13,8 @@ from agreements import people_agreement
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.agreement import people
 from edit_eval.plugins.agreement.rank_agreement import Samples
-from edit_eval.plugins.agreement.two import separated_pairs
-from edit_eval.plugins.audit.beside_people import measures_beside_people
+from edit_eval.plugins.agreement.two_raters import find_separated_pairs
+from edit_eval.plugins.audit.people_agreement import measure_people_agreement
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.people import read_people, read_people_scores
 from edit_eval.statistics.raters import Item
@@ -24,7 +24,7 @@ from edit_eval.statistics.votes import Rating
 def people_measures(run, ratings, *, judge=None, score=None, resamples=1_000):
     """What an audit makes of it."""
     judges = people.people_agreement(run, ratings, score=score, resamples=resamples).judges
-    return measures_beside_people(run, judges[judge or next(iter(judges))])
+    return measure_people_agreement(run, judges[judge or next(iter(judges))])
 
 
 KNOWN = {
@@ -244,10 +244,10 @@ def test_pairs_of_models_that_people_separate(make_sample):
     people = {
         Item(model, f"s{n}", 0): of + float(generator.normal(0, 0.5)) for model, of in level.items() for n in range(40)
     }
-    pairs = separated_pairs(people, Samples([people]), level)
+    pairs = find_separated_pairs(people, Samples([people]), level)
     assert pairs == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
     two_images = Samples([people], {f"s{n}": f"image {n % 2}" for n in range(40)})
-    assert separated_pairs(people, two_images, level) == []
+    assert find_separated_pairs(people, two_images, level) == []
 
 
 def test_a_judge_whose_score_nobody_has_looked_at_has_no_numbers(make_sample, make_results):

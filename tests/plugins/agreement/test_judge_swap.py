@@ -20,7 +20,7 @@ from edit_eval.plugins.agreement.bridge import read_bridge
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
-from edit_eval.store.joined import joined
+from edit_eval.store.joined import join_runs
 from small_benchmark import configuration, sample_id, write_benchmark
 
 COUNT = 30
@@ -82,19 +82,19 @@ def test_what_it_will_cost_is_said_before_it_costs(folder: Path, old: Run, capsy
 
 
 def test_two_runs_by_two_judges_are_one(old: Run, new: Run) -> None:
-    both = joined([old, new])
+    both = join_runs([old, new])
     assert both.judges == ("old", "new")
     assert both.edit_models == MODELS
     assert len(both.edits) == 4 * COUNT
     assert len(both.judgements) == 7 * COUNT
-    again = joined([old, old])
+    again = join_runs([old, old])
     assert (again.judges, len(again.judgements)) == (("old",), 4 * COUNT)
 
 
 def test_models_that_made_other_pictures_stay_apart(old: Run, folder: Path) -> None:
     other = asked(folder, "old", 0.0, ("first",))
     other["edit_models"]["first"]["params"]["seed"] = 7
-    both = joined([old, evaluate(other, run_dir=folder / "reseeded", report=False)])
+    both = join_runs([old, evaluate(other, run_dir=folder / "reseeded", report=False)])
     assert both.edit_models == (*MODELS, "reseeded/first")
     assert both.judges == ("old",)
 
@@ -103,7 +103,7 @@ def test_runs_of_other_samples_are_refused(old: Run, tmp_path: Path) -> None:
     write_benchmark(tmp_path, 3, size=(30, 20))
     other = evaluate(asked(tmp_path, "old", 0.0, ("first",)), run_dir=tmp_path / "other", report=False)
     with pytest.raises(ConfigurationError, match="other: sample '00000_物理_easy' has other pictures there"):
-        joined([old, other])
+        join_runs([old, other])
 
 
 def test_agreement_says_how_far_they_differ_with_a_paired_interval(old: Run, new: Run) -> None:

@@ -6,11 +6,11 @@ import pytest
 from documents import plain
 from edit_eval.plugins.agreement.document import Correlation
 from edit_eval.plugins.agreement.rank_agreement import (
-    Between,
+    EditRanking,
     MeanAgreement,
+    ModelRanking,
     Samples,
-    Within,
-    bounds_within,
+    bound_mean_correlation,
     interval_of_models,
     spearman_bounds,
     with_interval,
@@ -30,8 +30,8 @@ def rank_agreement(first, second, sources=None, *, resamples=1_000):
     """`{"spearman", "ci95", "edit_models": {NAME: {"n", "spearman"}}}`."""
     first, second = flat(first), flat(second)
     samples = Samples([first.keys() & second.keys()], sources, resamples=resamples)
-    within = Within(first, second, samples)
-    return {**plain(with_interval(within, samples)), "edit_models": plain(within.of_models(samples))}
+    within = EditRanking(first, second, samples)
+    return {**plain(with_interval(within, samples)), "edit_models": plain(within.correlate_by_model(samples))}
 
 
 def test_a_correlation_is_that_of_scipy():
@@ -88,7 +88,7 @@ def test_weighted_rows_are_those_of_a_resampled_set():
     weights = np.random.default_rng(3).integers(0, 4, size=(7, 30)).astype(float)
     order = sorted(samples.place, key=samples.place.get)
     both = flat(first), flat(second)
-    within, between = Within(*both, samples)(weights), Between(*both, samples)(weights)
+    within, between = EditRanking(*both, samples)(weights), ModelRanking(*both, samples)(weights)
     for row, times in enumerate(weights.astype(int)):
         pairs = {
             model: [np.repeat([of[model][(name, 0)] for name in order], times) for of in (first, second)]
@@ -103,9 +103,9 @@ def test_weighted_rows_are_those_of_a_resampled_set():
 def test_between_models_needs_four_of_them_that_differ():
     first, second = flat(drawn_scores(3, 10, 1)), flat(drawn_scores(3, 10, 2))
     samples = Samples([first], resamples=50)
-    assert with_interval(Between(first, second, samples), samples) == Correlation(spearman=None, ci95=None)
+    assert with_interval(ModelRanking(first, second, samples), samples) == Correlation(spearman=None, ci95=None)
     level = {Item(f"m{n}", str(sample), 0): 5.0 for n in range(5) for sample in range(10)}
-    assert with_interval(Between(flat(drawn_scores(5, 10)), level, samples), samples).spearman is None
+    assert with_interval(ModelRanking(flat(drawn_scores(5, 10)), level, samples), samples).spearman is None
     assert interval_of_models(0.5, 3) is None
 
 
@@ -137,7 +137,7 @@ def test_the_interval_is_clustered_on_the_source_image():
 def test_a_mean_over_people_is_through_z():
     judge, *people = (flat(drawn_scores(3, 40, seed)) for seed in (1, 2, 3))
     samples = Samples([judge], resamples=0)
-    parts = [Within(judge, person, samples) for person in people]
+    parts = [EditRanking(judge, person, samples) for person in people]
     z = [np.arctanh(part(samples.once)[0]) for part in parts]
     assert MeanAgreement(parts)(samples.once)[0] == pytest.approx(np.tanh(np.mean(z)))
 
@@ -184,7 +184,7 @@ def test_bounds_of_what_is_complete_and_of_nothing():
 def test_bounds_of_a_run_hold_what_the_judge_would_have_said():
     whole, other = drawn_scores(3, 40, 1), drawn_scores(3, 40, 2)
     some = {model: {item: v for item, v in items.items() if int(item[0]) % 5} for model, items in whole.items()}
-    low, high = bounds_within(flat(some), flat(other))
+    low, high = bound_mean_correlation(flat(some), flat(other))
     assert low < rank_agreement(whole, other, resamples=0)["spearman"] < high
     perfect = rank_agreement(whole, other, resamples=0)["spearman"]
-    assert bounds_within(flat(whole), flat(other)) == pytest.approx([perfect] * 2)
+    assert bound_mean_correlation(flat(whole), flat(other)) == pytest.approx([perfect] * 2)

@@ -12,7 +12,7 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.plugins.scenes.in_worker.edits import apply
 from edit_eval.plugins.scenes.in_worker.judge import assess, score
 from edit_eval.plugins.scenes.in_worker.language import read
-from edit_eval.plugins.scenes.in_worker.rungs import Recipe, drawn
+from edit_eval.plugins.scenes.in_worker.rungs import Recipe, draw_recipe
 from edit_eval.plugins.scenes.in_worker.scene import scene_of
 from plugins.audit.ladder_results import Scores, Shown
 
@@ -135,7 +135,7 @@ def _as_right(shown: Shown) -> float:
     if key not in _right:
         scene = scene_of(shown.source, "test")
         edit = read(shown.sample.instruction)
-        _right[key] = score(assess(scene, edit, shown.sample.category, drawn(Recipe(apply(scene, edit)))).shares)
+        _right[key] = score(assess(scene, edit, shown.sample.category, draw_recipe(Recipe(apply(scene, edit)))).shares)
     return _right[key]
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.pictures import open_picture
 from edit_eval.plugins.scenes.in_worker.ladder import Ladder
-from edit_eval.plugins.scenes.in_worker.rungs import Recipe, drawn, recipe_of
+from edit_eval.plugins.scenes.in_worker.rungs import Recipe, draw_recipe, recipe_of
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
 
 SCALE = Scale(lowest=0.0, highest=10.0)
@@ -40,7 +40,7 @@ def ladder(folder: Path, scenes: int = 15, size: int = 160, seed: int = 0) -> tu
     for sample in Ladder(parameters).samples():
         recipe = recipe_of({"source_2": open_picture(sample.pictures["source_2"].path)}, "test")
         if recipe not in edits:
-            edits[recipe] = drawn(recipe)
+            edits[recipe] = draw_recipe(recipe)
         if sample.source not in sources:
             sources[sample.source] = open_picture(sample.source)
         shown.append(Shown(sample, sources[sample.source], edits[recipe]))

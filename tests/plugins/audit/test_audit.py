@@ -19,7 +19,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.trial import Audit, audit
-from edit_eval.protocols.asked import asked_judges
+from edit_eval.protocols.asked import make_judges
 from stumbling_blocks import stumbling_blocks
 
 
@@ -66,7 +66,7 @@ def test_its_edit_models_and_its_benchmark_are_left_alone(made: Audit) -> None:
 
 def test_few_scenes_show_little_and_nothing_wrong_is_said(made: Audit) -> None:
     assert made.passport.verdict == "limited"
-    missed = {name for name, measure in made.passport.measures.items() if measure.missed}
+    missed = {name for name, measure in made.passport.measures.items() if measure.is_missed}
     assert missed <= {"jpeg"}, "in so small pictures JPEG blocks can be seen"
     assert made.findings.measures["order"].value == 1.0
 
@@ -80,7 +80,7 @@ def test_who_is_asked_about_one_edit_at_a_time_is_not_asked_again_for_its_batche
 
 
 def test_the_passport_is_where_a_run_of_this_judge_looks(made: Audit) -> None:
-    judge = asked_judges(load_configuration(configuration(), data_may_be_missing=True))[0]
+    judge = make_judges(load_configuration(configuration(), data_may_be_missing=True))[0]
     passport = passports.read(made.file.parent, judge, "en")
     assert passport == made.passport
     assert passport.form == ("score",)

@@ -110,8 +110,8 @@ def test_its_own_scores_are_held_against_people(case: Case) -> None:
 
 def test_people_who_see_it_the_other_way_round_are_in_its_verdict(case: Case) -> None:
     made = case.audit(case.contrary, case.run.path)
-    assert {*MEASURES} <= {*made.passport.failed}
-    assert all(made.passport.measures[name].missed for name in MEASURES)
+    assert {*MEASURES} <= {*made.passport.failures}
+    assert all(made.passport.measures[name].is_missed for name in MEASURES)
     page = made.page.read_text("utf-8")
     assert "It does not put edit models into the order that people give them." in page
 

@@ -81,7 +81,7 @@ def test_ties_count_half_and_what_is_unscored_is_in_no_pair() -> None:
     measure = order.order(made, 0.5, [("right", "copy")])
     assert (measure.value, measure.n, measure.scenes) == (0.5, 1, 1)
     assert measure.passed is False  # one scene shows nothing
-    assert order.unscored(made, 0.5).value == 0.25
+    assert order.measure_unscored(made, 0.5).value == 0.25
 
 
 def test_what_is_disputed_of_a_scene_is_in_no_pair() -> None:
@@ -93,13 +93,13 @@ def test_what_is_disputed_of_a_scene_is_in_no_pair() -> None:
 
 def test_a_value_on_the_right_side_that_is_not_sure_is_not_passed_and_not_missed() -> None:
     unsure = share([1.0] * 9 + [0.0], [str(n) for n in range(10)], floor=0.85)
-    assert (unsure.value, unsure.passed, unsure.missed) == (0.9, False, False)
+    assert (unsure.value, unsure.passed, unsure.is_missed) == (0.9, False, False)
     wrong = share([1.0, 0.0] * 5, [str(n) for n in range(10)], floor=0.85)
-    assert (wrong.passed, wrong.missed) == (False, True)
+    assert (wrong.passed, wrong.is_missed) == (False, True)
     below = average([0.1, 0.2, 0.3] * 2, list("abcdef"), floor=0.9, bound="at_most")
-    assert (below.passed, below.missed) == (True, False)
+    assert (below.passed, below.is_missed) == (True, False)
     nothing = average([], [], floor=0.9)
-    assert (nothing.value, nothing.passed, nothing.missed) == (None, False, True)
+    assert (nothing.value, nothing.passed, nothing.is_missed) == (None, False, True)
 
 
 def test_a_share_holds_its_truth_also_near_one() -> None:
@@ -154,7 +154,7 @@ def test_of_few_scenes_the_spread_is_a_root_too() -> None:
         rows |= {(scene, "right", ""): 0.9, (scene, "right", "again"): second}
     measure = order.scatter(trial(rows), "again", 0.07)
     assert (measure.value, measure.ci95, measure.passed) == (pytest.approx(0.25), None, False)
-    assert measure.missed
+    assert measure.is_missed
 
 
 def test_who_does_not_look_sees_nothing() -> None:
@@ -164,7 +164,7 @@ def test_who_does_not_look_sees_nothing() -> None:
     made = trial(rows)
     assert order.sees(made, "instruction", 0.05, 0.75).value == 0.5  # within the noise
     assert order.sees(made, "instruction", 0.0, 0.75).value == 0.75
-    assert order.sees(made, "instruction", 0.05, 0.75).missed
+    assert order.sees(made, "instruction", 0.05, 0.75).is_missed
 
 
 @pytest.mark.check

@@ -28,7 +28,7 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def audited(shown: tuple[Shown, ...], scores: Scores, scale: Scale = SCALE) -> Findings:
     """Without bounds that are only shown."""
-    return findings_of(Trial.of(results_of(shown, scores, scale), "judge"), bounds=False)
+    return findings_of(Trial.from_results(results_of(shown, scores, scale), "judge"), bounds=False)
 
 
 def missed(findings: Findings) -> set[str]:
@@ -54,8 +54,8 @@ def test_an_impostor_fails_by_what_is_meant_for_it(shown: tuple[Shown, ...], nam
     scores, meant = IMPOSTORS[name]
     findings = audited(shown, scores)
     assert findings.verdict == "failed"
-    assert findings.measures[meant].missed
-    assert findings.measures["order"].missed
+    assert findings.measures[meant].is_missed
+    assert findings.measures["order"].is_missed
 
 
 @pytest.mark.check
@@ -83,17 +83,17 @@ def test_an_honest_judge_that_errs_prefers_nothing_wrongly(shown: tuple[Shown, .
         return min(10.0, max(0.0, seeing(shown_edit) + random.Random(f"{seed} {shown_edit.sample.id}").gauss(0.0, 1.2)))
 
     findings = audited(shown, scores)
-    assert not [name for name, measure in findings.measures.items() if measure.reversed]
+    assert not [name for name, measure in findings.measures.items() if measure.is_reversed]
     assert all(measures.keys() == {"order"} for measures in findings.categories.values())
 
 
 @pytest.mark.check
 def test_what_is_not_said_is_no_number_and_is_counted(shown: tuple[Shown, ...]) -> None:
     findings = audited(shown, silent_about_flaws)
-    assert findings.measures["unscored"].missed
+    assert findings.measures["unscored"].is_missed
     assert findings.measures["unscored_gap"].value is not None
     assert findings.measures["unscored_gap"].value > 0.1
-    assert findings.measures["unscored_gap"].missed
+    assert findings.measures["unscored_gap"].is_missed
     assert findings.measures["right_over_other"].value is None
     assert findings.verdict == "failed"
 
@@ -145,7 +145,7 @@ def test_anchors_are_twenty_five_of_all_categories_and_levels(shown: tuple[Shown
 @pytest.mark.check
 def test_anchors_and_repeated_edits_are_drawn_alike_and_are_not_the_same(shown: tuple[Shown, ...]) -> None:
     findings = audited(shown, seeing)
-    anchors, repeated = findings.anchors(), findings.repeated()
+    anchors, repeated = findings.anchors(), findings.pair_repeats()
     assert {anchor.rung for anchor in anchors} == {edit.rung for edit in repeated}
     assert not {anchor.sample for anchor in anchors} & {edit.sample for edit in repeated}
     assert {edit.sample for edit in repeated} <= {
@@ -167,5 +167,5 @@ def test_drift_moves_the_anchors_and_nothing_else(shown: tuple[Shown, ...]) -> N
         JudgedTwice(anchor.sample, anchor.rung, anchor.score, is_now)
         for anchor, is_now in zip(first.anchors(), now, strict=True)
     ]
-    assert drift(both, first.repeated()).drifted
+    assert drift(both, first.pair_repeats()).drifted
     assert first.smallest_difference == pytest.approx(0.0, abs=1e-6)

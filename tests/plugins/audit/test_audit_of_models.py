@@ -117,7 +117,7 @@ def test_a_planted_fault_is_named_and_no_other(knowing: Knowing, tmp_path: Path,
     fault, named = PLANTED[name]
     with JudgeServer(knowing.answer(fault)) as server:
         passport = served(server, tmp_path).passport
-    assert set(passport.failed) == named
+    assert set(passport.failures) == named
     assert passport.verdict == ("limited" if named else "passed")
 
 
@@ -129,7 +129,7 @@ def test_a_judge_that_drifts_between_two_days_passes_twice_and_its_anchors_tell(
         knowing.tinge = 0.4
         second = served(server, tmp_path / "second", scenes=5).passport
     assert first.subject.key == second.subject.key
-    missed = [{name for name, measure in some.measures.items() if measure.missed} for some in (first, second)]
+    missed = [{name for name, measure in some.measures.items() if measure.is_missed} for some in (first, second)]
     assert missed == [set(), set()]
     then, now = ({anchor.sample: anchor.score for anchor in some.anchors} for some in (first, second))
     shared = [sample for sample in then.keys() & now.keys() if then[sample] >= 0.4]

@@ -29,7 +29,7 @@ def section(server: JudgeServer) -> dict[str, Any]:
 
 def passport_of(run: Run) -> Any:
     """What is known of the judge, of which the core knows an examiner alone."""
-    examination: Any = run.examined["judge"]
+    examination: Any = run.judge_examinations["judge"]
     return examination.passport
 
 
@@ -55,7 +55,7 @@ def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) 
         server.facts = {"root": "/models/b"}
         other = run_of(server, tmp_path, "other")
         assert passport_of(other) is None
-        assert other.examined["judge"].document.line == "not audited"
+        assert other.judge_examinations["judge"].document.line == "not audited"
         assert passport_of(Run(same.path)) == made.passport, "by what was served then"
 
         judgements = same.results.judgements

@@ -15,11 +15,11 @@ from PIL import Image
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.pictures import open_picture
 from edit_eval.plugins.audit.findings import Findings, findings_of_two
-from edit_eval.plugins.audit.two import PairTrial
+from edit_eval.plugins.audit.pair_trial import PairTrial
 from edit_eval.plugins.scenes.in_worker.judge import assess, score
 from edit_eval.plugins.scenes.in_worker.ladder import Ladder
 from edit_eval.plugins.scenes.in_worker.language import read
-from edit_eval.plugins.scenes.in_worker.rungs import Recipe, drawn, recipe_of
+from edit_eval.plugins.scenes.in_worker.rungs import Recipe, draw_recipe, recipe_of
 from edit_eval.plugins.scenes.in_worker.scene import scene_of
 from edit_eval.protocols.pairwise import preference
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
@@ -58,7 +58,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, ...]:
         ]
         for recipe in recipes:
             if recipe not in edits:
-                edits[recipe] = drawn(recipe)
+                edits[recipe] = draw_recipe(recipe)
         drawn_pairs.append((sample, sources[sample.source], *(edits[recipe] for recipe in recipes)))
     return tuple(drawn_pairs)
 
@@ -85,7 +85,7 @@ def audited(pairs: tuple[Pair, ...], says: Says, turns: int = TURNS) -> Findings
         battle_judges=("judge",),
         scoring={"judge": Scoring(protocol="on_trial_of_two", headline="overall", scales=scales)},
     )
-    return findings_of_two(PairTrial.of(results, "judge"))
+    return findings_of_two(PairTrial.from_results(results, "judge"))
 
 
 def battle(sample: Sample, labels: list[str]) -> Judgement:
@@ -247,8 +247,8 @@ def test_an_impostor_fails_by_what_is_meant_for_it(pairs: tuple[Pair, ...], name
     says, meant = IMPOSTORS[name]
     findings = audited(pairs, says)
     assert findings.verdict == "failed"
-    assert findings.measures[meant].missed
-    assert findings.measures["order"].missed
+    assert findings.measures[meant].is_missed
+    assert findings.measures["order"].is_missed
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_an_impostor_fails_by_what_is_meant_for_it(pairs: tuple[Pair, ...], name
 def test_a_planted_fault_is_named(pairs: tuple[Pair, ...], says: Says, named: str) -> None:
     findings = audited(pairs, says)
     assert findings.verdict != "passed"
-    assert findings.measures[named].missed
+    assert findings.measures[named].is_missed
 
 
 @pytest.mark.chaos
@@ -278,5 +278,5 @@ def test_the_operating_curve(
 def test_an_honest_judge_that_errs_prefers_nothing_wrongly(pairs: tuple[Pair, ...]) -> None:
     findings = audited(pairs, erring)
     assert findings.verdict != "failed"
-    assert not findings.measures["contradictions"].missed
-    assert not [name for name, measure in findings.measures.items() if measure.reversed]
+    assert not findings.measures["contradictions"].is_missed
+    assert not [name for name, measure in findings.measures.items() if measure.is_reversed]

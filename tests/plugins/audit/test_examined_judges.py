@@ -25,7 +25,7 @@ from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import Anchor, Measure
 from edit_eval.plugins.audit.passports import ExaminedScale, Examinee, Passport
 from edit_eval.plugins.scenes.in_worker.ladder import Ladder
-from edit_eval.plugins.scenes.in_worker.rungs import RECIPE_KEY, Recipe, drawn
+from edit_eval.plugins.scenes.in_worker.rungs import RECIPE_KEY, Recipe, draw_recipe
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
 from edit_eval.store.comparable import compare_runs
@@ -46,7 +46,7 @@ def anchors_of(folder: Path, count: int = 6) -> tuple[Anchor, ...]:
         if len(anchors) == count:
             break
         with Image.open(sample.pictures["source_2"].path) as picture:
-            pixels = pixel_digest(drawn(Recipe.from_json(picture.info[RECIPE_KEY])))
+            pixels = pixel_digest(draw_recipe(Recipe.from_json(picture.info[RECIPE_KEY])))
         anchors.append(Anchor(sample.id, "", "", sample.category, pixels, 5.0))
     return tuple(anchors)
 
@@ -55,7 +55,7 @@ def examined(run: Run, folder: Path, **changes: Any) -> Passport:
     """A passport for the run's judge, written to `folder`."""
     judge = run.experiment.judges[0]
     made = Passport(
-        **structs.asdict(Examinee.of(judge, changes.pop("language", run.language))),
+        **structs.asdict(Examinee.from_judge(judge, changes.pop("language", run.language))),
         name=judge.name,
         form=("score",),
         pictures=("source", "edit"),
@@ -157,7 +157,7 @@ def anchored(made: Run, tmp_path: Path) -> Run:
 
 def passport_of(run: Run) -> Any:
     """What is known of the judge, of which the core knows an examiner alone."""
-    examination: Any = run.examined["testing"]
+    examination: Any = run.judge_examinations["testing"]
     return examination.passport
 
 
@@ -182,7 +182,7 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
 ) -> None:
     (tmp_path / "c.json").write_text(json.dumps(asked(tmp_path)))
     before = anchored.summary.results
-    monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
+    monkeypatch.setattr(Run, "write_report", lambda run: None)  # drawn elsewhere
     command = ["run", tmp_path / "c.json", "--run-dir", anchored.path, "--passports", tmp_path, "--anchors"]
     assert ends(monkeypatch, *command) == 0
     assert "6 of 6 anchor edits, judged again on" in " ".join(capsys.readouterr().out.split())
@@ -204,7 +204,7 @@ def test_a_drift_is_said_and_compare_ends_with_3(
     for run in (old, anchored):
         rescored(run, 5.6)  # three times its noise of 0.2
     asking = load_configuration(asked(tmp_path))
-    monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
+    monkeypatch.setattr(Run, "write_report", lambda run: None)  # drawn elsewhere
     judge_anchors(asking, Run(anchored.path))
     judge_anchors(asking, Run(anchored.path))
     run = Run(anchored.path)
@@ -251,7 +251,7 @@ def test_a_passport_without_repeated_answers_accuses_nobody(
     old = Run(Path(shutil.copytree(anchored.path, tmp_path / "old")))
     for run in (old, anchored):
         rescored(run, 9.0, repeated=())
-    monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
+    monkeypatch.setattr(Run, "write_report", lambda run: None)  # drawn elsewhere
     judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
     run = Run(anchored.path)
     anchors = run.summary.judges["testing"].details.anchors

@@ -16,7 +16,7 @@ from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.examiner import Examined
 from edit_eval.plugins.audit.measure import Anchor, Measure
 from edit_eval.plugins.audit.passports import ExaminedScale, Examinee, Passport, Try
-from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.asked import AskedJudge, make_judges
 
 
 def judge(language: str = "en", **protocol: object) -> AskedJudge:
@@ -27,7 +27,7 @@ def judge(language: str = "en", **protocol: object) -> AskedJudge:
             "judges": {"mine": {"type": "scene_judge", "protocol": protocol}},
         }
     )
-    return asked_judges(configuration)[0]
+    return make_judges(configuration)[0]
 
 
 def judged_by(section: dict[str, object], folder: Path) -> AskedJudge:
@@ -40,12 +40,12 @@ def judged_by(section: dict[str, object], folder: Path) -> AskedJudge:
             "judges": {"mine": section},
         }
     )
-    return asked_judges(configuration)[0]
+    return make_judges(configuration)[0]
 
 
 def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Passport:
     made = Passport(
-        **structs.asdict(Examinee.of(asked, language)),
+        **structs.asdict(Examinee.from_judge(asked, language)),
         name="mine",
         form=("score",),
         pictures=("source", "edit"),
@@ -258,8 +258,8 @@ def test_its_line_says_what_it_rests_on_and_how_often_it_was_tried() -> None:
 
 
 def test_an_audit_that_has_ended_gives_the_next_one_other_scenes_and_nothing_else_does() -> None:
-    subject = Examinee.of(judge(), "en")
+    subject = Examinee.from_judge(judge(), "en")
     first = passports.next_seed(subject, ())
     assert passports.next_seed(subject, ()) == first
     assert passports.next_seed(subject, (Try(first, 40, 512, "failed"),)) != first
-    assert passports.next_seed(Examinee.of(judge(), "zh"), ()) != first
+    assert passports.next_seed(Examinee.from_judge(judge(), "zh"), ()) != first

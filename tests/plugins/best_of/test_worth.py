@@ -18,9 +18,9 @@ import pytest
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.chart import best_of_charts
-from edit_eval.plugins.best_of.section import pairs_of, shared_family
+from edit_eval.plugins.best_of.section import common_family, pairs_of
 from edit_eval.plugins.best_of.sheet import best_of_sheet
-from edit_eval.plugins.best_of.worth import Tried, all_fail, best_of, by_lot, chances, rater, sizes_of
+from edit_eval.plugins.best_of.worth import Tried, all_fail, best_of, chances, rater, sizes_of, tie_probability
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.document_files import write_document
@@ -50,7 +50,7 @@ def test_the_chances_are_those_of_every_subset(seed: int) -> None:
             for place in best:
                 counted[place] += 1 / len(best)
         assert chances(scores, size) == pytest.approx([count / len(subsets) for count in counted])
-        assert by_lot(scores, size) == pytest.approx(lots / len(subsets))
+        assert tie_probability(scores, size) == pytest.approx(lots / len(subsets))
         none = sum(all(scores[place] is None for place in subset) for subset in subsets)
         assert all_fail(scores.count(None), edits, size) == pytest.approx(none / len(subsets))
 
@@ -207,8 +207,8 @@ def test_the_same_judge_is_refused_and_one_of_its_family_named() -> None:
     for other in ("small", "again"):
         with pytest.raises(ConfigurationError, match="cannot both choose and report"):
             best_of(run, by["small"], by[other])
-    assert shared_family(run, "small", "large") == "Qwen3-VL"
-    assert shared_family(run, "small", "gemma") == ""
+    assert common_family(run, "small", "large") == "Qwen3-VL"
+    assert common_family(run, "small", "gemma") == ""
     warned = [part for part in best_of_sheet(best_of(run, by["small"], by["large"])) if isinstance(part, Line)]
     assert [part.look for part in warned].count("problem") == 1
     # Each judge chooses once, and whoever is least like it reports.

@@ -17,9 +17,9 @@ from edit_eval.errors import LoadError, ModelError, Refused, RequestError
 from edit_eval.pictures import OWN_SIZE
 from edit_eval.plugins.closed_models.in_worker import editing
 from edit_eval.plugins.closed_models.in_worker.editing import Api
-from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS, closed_editors
+from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS, list_closed_editors
 from edit_eval.plugins.endpoints.in_worker import client
-from edit_eval.plugins.init.models import look_at_model
+from edit_eval.plugins.init.models import parse_model
 from edit_eval.plugins.init.pictures import Pictures
 from late_imports import needs
 
@@ -73,7 +73,7 @@ def made(providers: Providers, name: str, word: str = "", **more: Any) -> tuple[
             edit: Any = model.edit(asked, lambda step, steps: None)
         except ModelError as error:
             edit = error
-        return edit, model.charged()
+        return edit, model.collect_costs()
     finally:
         model.close()
 
@@ -193,7 +193,7 @@ def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_shape_than_the_sources_is_kept() -> None:
-    came = editing.fitted(Image.new("RGB", (1024, 1024), (1, 2, 3)), (600, 400))
+    came = editing.fit_picture(Image.new("RGB", (1024, 1024), (1, 2, 3)), (600, 400))
     assert came.size[0] == came.size[1]
     assert abs(came.size[0] * came.size[1] - 600 * 400) < 1000
     assert came.info[OWN_SIZE] == (1024, 1024)
@@ -257,18 +257,18 @@ def test_what_cannot_be_is_refused(parameters: dict[str, Any], words: str) -> No
 
 def test_every_row_says_where_its_facts_are_from() -> None:
     assert all(row.source and row.date for row in PROVIDERS.values())
-    assert all(row.source and row.seen for row in closed_editors())
+    assert all(row.source and row.seen for row in list_closed_editors())
     assert set(COSTS) | set(SPENT) == set(PROVIDERS)
 
 
 def test_init_knows_them_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    draft = look_at_model("edit_model", "nano=gemini/gemini-3-pro-image", Pictures({}, ""))
+    draft = parse_model("edit_model", "nano=gemini/gemini-3-pro-image", Pictures({}, ""))
     assert draft.name == "nano"
     assert draft.section == {"type": "api", "params": {"model": "gemini/gemini-3-pro-image", "device_ids": "cpu:1"}}
     assert "GEMINI_API_KEY" in draft.words
     assert "0.134 USD" in draft.words
-    assert look_at_model("edit_model", "fal/not-an-endpoint", Pictures({}, "")).section["type"] == "diffusers"
+    assert parse_model("edit_model", "fal/not-an-endpoint", Pictures({}, "")).section["type"] == "diffusers"
 
 
 @pytest.mark.parametrize("name", POLLED)
@@ -283,11 +283,11 @@ def test_what_an_earlier_start_has_bought_is_fetched_not_bought_again(name: str,
         model.edit(asked, lambda step, steps: None)
         assert [bool(of["id"]) for of in noted] == [False, True], "before it is bought, and with its id once it is"
         bought = len(providers.edits(name))
-        model.charged()
+        model.collect_costs()
         again = model.edit(replace(asked, submitted=noted[-1]), lambda step, steps: None)
         assert again.size == (600, 400)
         assert len(providers.edits(name)) == bought
-        assert model.charged()["usd"] == 0
+        assert model.collect_costs()["usd"] == 0
         assert len(noted) == 2
     finally:
         model.close()

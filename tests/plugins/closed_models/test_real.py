@@ -59,7 +59,7 @@ def test_an_edit_comes_back_and_is_billed(model: str) -> None:
         pytest.fail(f"refused: {refusal}")
     finally:
         editor.close()
-    bill = editor.charged()
+    bill = editor.collect_costs()
     assert edit.size[0] * edit.size[1] == pytest.approx(600 * 400, rel=0.02)
     assert 0 < bill["usd"] <= most
 

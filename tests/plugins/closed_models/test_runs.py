@@ -88,7 +88,7 @@ def instructions(providers: Providers, provider: str) -> Counter[str]:
 
 
 def spent(folder: Path) -> dict[str, Any]:
-    return {bill.model: bill for bill in RunDirectory.existing(folder / "run").timeline().spent}
+    return {bill.model: bill for bill in RunDirectory.open_existing(folder / "run").timeline().spent}
 
 
 def made(folder: Path) -> set[tuple[str, str]]:
@@ -97,7 +97,7 @@ def made(folder: Path) -> set[tuple[str, str]]:
         return set()
     return {
         (line["edit_model"], line["sample_id"])
-        for line in RunDirectory.existing(folder / "run").read("edits")
+        for line in RunDirectory.open_existing(folder / "run").read("edits")
         if line["status"] == "ok"
     }
 
@@ -211,5 +211,5 @@ def submitted(folder: Path) -> set[str]:
     """The ids of what was bought in a run and is not fetched."""
     if not (folder / "run" / "events").exists():
         return set()
-    timeline = RunDirectory.existing(folder / "run").timeline()
+    timeline = RunDirectory.open_existing(folder / "run").timeline()
     return {of["id"] for of in timeline.submitted.values() if of["id"]}

@@ -10,8 +10,8 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.costs.analysis import CostsAnalysis
 from edit_eval.records import Activity, Results, Sample, Spent, Status
-from edit_eval.reporting.analyses import RunRecords, computed, sections, summary_of
-from edit_eval.reporting.language import said
+from edit_eval.reporting.analyses import RunRecords, compute_analysis, sections, summary_of
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.table import markdown_sheet
 
 OF = CostsAnalysis()
@@ -86,10 +86,10 @@ def test_what_is_printed_says_what_is_known_and_how(bought: Results) -> None:
         for figure in ("1.2500", "0.5000", "3,000", "0.01", "2.50"):
             assert figure in written
     nothing = OF.sheet(OF.compute(RunRecords(replace(bought, spent=(), judgements=())), OF.Parameters()))
-    assert next(said(line.words, "en") for line in nothing).startswith("Nothing was charged")
+    assert next(translate(line.words, "en") for line in nothing).startswith("Nothing was charged")
 
 
 @pytest.mark.parametrize("price", [float("inf"), float("nan")])
 def test_no_analysis_is_asked_for_a_number_that_json_cannot_hold(bought: Results, price: float) -> None:
     with pytest.raises(ConfigurationError, match="--price"):
-        computed("costs", [bought], lambda some: RunRecords(some[0]), {"price": price})
+        compute_analysis("costs", [bought], lambda some: RunRecords(some[0]), {"price": price})

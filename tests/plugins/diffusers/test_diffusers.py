@@ -20,10 +20,10 @@ from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_eval.pictures import pixel_digest
 from edit_eval.plugins.diffusers.in_worker.diffusers import PARTS, DiffusersModel
-from edit_eval.plugins.diffusers.in_worker.preset_lookup import guessed_row
+from edit_eval.plugins.diffusers.in_worker.preset_lookup import guess_row
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE
 from edit_eval.plugins.diffusers.in_worker.release_table import RELEASE
-from edit_eval.pretrained.folders import locate, parts_in
+from edit_eval.pretrained.folders import list_parts, locate
 from edit_requests import no_step
 from tiny_presets import EDITING, SETTINGS, TinyFolder, asked, loaded, photograph
 
@@ -96,7 +96,7 @@ class TestEdits:
         torch = pytest.importorskip("torch")
         from edit_eval.plugins.diffusers.in_worker.diffusers import _numbers
 
-        row = guessed_row("LayersPipeline", {"image": 0, "prompt": 0})
+        row = guess_row("LayersPipeline", {"image": 0, "prompt": 0})
         for layers in (torch.zeros(2, 3, 8, 8), [[torch.zeros(3, 8, 8), torch.zeros(3, 8, 8)]]):
             with pytest.raises(PictureError, match="LayersPipeline returned"):
                 _numbers(SimpleNamespace(images=layers), row)
@@ -250,13 +250,13 @@ def test_two_workers_make_the_pixels_of_this_process(
 
 class TestUnknown:
     def test_a_class_in_no_table_is_guessed(self) -> None:
-        single = guessed_row("NewPipeline", {"image": 0, "prompt": 0, "height": 0, "width": 0})
+        single = guess_row("NewPipeline", {"image": 0, "prompt": 0, "height": 0, "width": 0})
         assert (single.source, single.most_sources, single.sized, single.negative_argument) == ("image", 1, True, "")
-        several = guessed_row("NewPipeline", {"images": 0, "prompt": 0, "negative_prompt": 0})
+        several = guess_row("NewPipeline", {"images": 0, "prompt": 0, "negative_prompt": 0})
         assert (several.source, several.most_sources, several.sized) == ("images", None, False)
         assert "NewPipeline is not in the table" in several.notes[0]
         with pytest.raises(LoadError, match="does not take a picture with a prompt"):
-            guessed_row("TextPipeline", {"prompt": 0})
+            guess_row("TextPipeline", {"prompt": 0})
 
     @pytest.mark.real_models
     def test_it_edits_and_says_what_was_guessed(
@@ -321,7 +321,7 @@ class TestLoading:
         load = {"transformer": {"quantization_config": config}, "vae": {"dtype": "bfloat16"}, "variant": "fp16"}
         model = DiffusersModel(Parameters(str(tiny / name), load=load))
         location = locate(str(tiny / name), None, "model_index.json", "")
-        locations = {part: (location, {}) for part, _, _ in parts_in(location.index)}
+        locations = {part: (location, {}) for part, _, _ in list_parts(location.index)}
         model._parts(locations, PIPELINE[name], ["cuda:0", "cuda:1"], "none")
         assert asked_for == {
             "transformer": (["cuda:0", "cuda:1"], {"variant": "fp16", "quantization_config": config}),

@@ -14,7 +14,7 @@ import tiny_modular
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.pictures import pixel_digest
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
-from edit_eval.pretrained.folders import parts_in
+from edit_eval.pretrained.folders import list_parts
 from edit_requests import no_step
 from tiny_presets import SETTINGS, asked, loaded
 
@@ -57,7 +57,7 @@ def test_the_standard_class_makes_the_edits_of_the_turbo_blocks(changed: Callabl
     folder = changed(TURBO, lambda index: index.update(sample_sigmas=sigmas))
     modular = pixels(loaded(folder, TURBO))
     index = json.loads((folder / INDEX).read_text())
-    parts = {name: [library, kind] for name, library, kind in parts_in(index)}
+    parts = {name: [library, kind] for name, library, kind in list_parts(index)}
     standard = {**parts, "sample_sigmas": sigmas, "_class_name": "QwenImage21Pipeline", "_diffusers_version": "0.42.1"}
     (folder / "model_index.json").write_text(json.dumps(standard))
     model, steps = loaded(folder, TURBO), []

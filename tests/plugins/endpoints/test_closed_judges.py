@@ -130,7 +130,7 @@ def test_a_429_is_waited_for_and_costs_nothing(api: str, model: str, word: str, 
         with providers.lock:
             providers.times[api, word] = 0
         (reply,) = asked.judge([question(word)])
-        lost = asked.charged()["lost"]
+        lost = asked.collect_costs()["lost"]
     finally:
         asked.close()
     assert isinstance(reply, Reply)

@@ -43,7 +43,7 @@ def decoded(url: str) -> Image.Image:
 
 def test_equal_pictures_are_encoded_once_and_others_are_told_apart(encoded: list[tuple[int, int]]) -> None:
     urls = DataUrls()
-    first, again, other = urls.of(picture(1)), urls.of(picture(1)), urls.of(picture(2))
+    first, again, other = urls.url_of(picture(1)), urls.url_of(picture(1)), urls.url_of(picture(2))
     assert first is again
     assert [decoded(url).getpixel((0, 0)) for url in (first, other)] == [(1, 40, 60), (2, 40, 60)]
     assert len(encoded) == 2
@@ -54,13 +54,13 @@ def test_a_read_only_picture_is_known_by_itself_until_somebody_paints_on_it(monk
     monkeypatch.setattr(chat_endpoint, "pixel_digest", lambda image: counted.append(image) or pixel_digest(image))
     urls, shown = DataUrls(), picture(1)
     shown.readonly = 1
-    assert urls.of(shown) is urls.of(shown)
+    assert urls.url_of(shown) is urls.url_of(shown)
     assert len(counted) == 1
     shown.putpixel((0, 0), (7, 7, 7))
-    assert decoded(urls.of(shown)).getpixel((0, 0)) == (7, 7, 7)
+    assert decoded(urls.url_of(shown)).getpixel((0, 0)) == (7, 7, 7)
     again = shown.copy()
     again.readonly = 1
-    assert urls.of(again) is urls.of(shown)
+    assert urls.url_of(again) is urls.url_of(shown)
     del again, shown
     counted.clear()
     assert not urls._digests
@@ -71,7 +71,7 @@ def test_threads_that_want_the_same_at_the_same_time_have_it_made_once(encoded: 
 
     def one(_: int) -> str:
         together.wait()
-        return urls.of(picture(3, 512))
+        return urls.url_of(picture(3, 512))
 
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(one, range(8)))) == 1
@@ -80,16 +80,16 @@ def test_threads_that_want_the_same_at_the_same_time_have_it_made_once(encoded: 
 
 def test_a_larger_picture_is_scaled_down_and_known_again(encoded: list[tuple[int, int]]) -> None:
     urls = DataUrls(64)
-    assert decoded(urls.of(picture(1))).size == (8, 8)
-    urls.of(picture(1))
+    assert decoded(urls.url_of(picture(1))).size == (8, 8)
+    urls.url_of(picture(1))
     assert encoded == [(8, 8)]
 
 
 def test_the_oldest_are_let_go(monkeypatch: pytest.MonkeyPatch, encoded: list[tuple[int, int]]) -> None:
     urls = DataUrls()
-    monkeypatch.setattr(chat_endpoint, "MOST_KEPT", int(2.5 * len(urls.of(picture(0)))))
+    monkeypatch.setattr(chat_endpoint, "MOST_KEPT", int(2.5 * len(urls.url_of(picture(0)))))
     for number in (1, 0, 2, 0, 1):  # 1 is the oldest when 2 comes
-        urls.of(picture(number))
+        urls.url_of(picture(number))
     assert len(encoded) == 4
 
 
@@ -99,8 +99,8 @@ def test_one_that_cannot_be_encoded_fails_each_time(monkeypatch: pytest.MonkeyPa
         broken.setattr(chat_endpoint, "png", lambda picture: 1 // 0)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
-                urls.of(picture(1))
-    assert decoded(urls.of(picture(1))).size == (16, 16)
+                urls.url_of(picture(1))
+    assert decoded(urls.url_of(picture(1))).size == (16, 16)
 
 
 def written(tmp_path: Path, number: int) -> Image.Image:
@@ -112,9 +112,9 @@ def written(tmp_path: Path, number: int) -> Image.Image:
 def test_an_edit_is_sent_as_its_file_which_has_the_same_bytes(tmp_path: Path, encoded: list[tuple[int, int]]) -> None:
     edit = written(tmp_path, 1)
     encoded.clear()
-    sent = DataUrls().of(edit)
+    sent = DataUrls().url_of(edit)
     assert not encoded
-    assert sent == DataUrls().of(picture(1))
+    assert sent == DataUrls().url_of(picture(1))
 
 
 def test_what_is_not_that_picture_any_more_is_encoded(tmp_path: Path, encoded: list[tuple[int, int]]) -> None:
@@ -122,7 +122,7 @@ def test_what_is_not_that_picture_any_more_is_encoded(tmp_path: Path, encoded: l
     encoded.clear()
     painted.putpixel((0, 0), (7, 7, 7))
     urls = DataUrls()
-    assert decoded(urls.of(painted)).getpixel((0, 0)) == (7, 7, 7)
-    assert decoded(urls.of(copied.copy())).getpixel((0, 0)) == (2, 40, 60)
-    assert decoded(DataUrls(64).of(large)).size == (8, 8)
+    assert decoded(urls.url_of(painted)).getpixel((0, 0)) == (7, 7, 7)
+    assert decoded(urls.url_of(copied.copy())).getpixel((0, 0)) == (2, 40, 60)
+    assert decoded(DataUrls(64).url_of(large)).size == (8, 8)
     assert len(encoded) == 3

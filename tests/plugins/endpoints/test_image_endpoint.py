@@ -231,12 +231,12 @@ def test_what_a_proxy_says_that_an_edit_costs_counts(server: ImageServer, price:
     for headers in (*told, {}):
         server.script.append(replace(picture(Image.new("RGB", (48, 32))), headers=headers))
         edit(model)
-    charged = model.charged()
+    charged = model.collect_costs()
     assert charged == {"usd": pytest.approx(0.039 + 3 * (price or 0.0)), "told": False, "attempts": 4}
     server.script.append(replace(picture(Image.new("RGB", (48, 32))), headers=told[0]))
     edit(model)
-    assert model.charged() == {"usd": pytest.approx(0.039), "told": True, "attempts": 1}
-    assert model.charged() == {"usd": 0.0, "told": False, "attempts": 0}
+    assert model.collect_costs() == {"usd": pytest.approx(0.039), "told": True, "attempts": 1}
+    assert model.collect_costs() == {"usd": 0.0, "told": False, "attempts": 0}
 
 
 REFUSALS = {

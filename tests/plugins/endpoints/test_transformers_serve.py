@@ -52,7 +52,7 @@ def test_it_judges_a_run(tiny_models: Path, tmp_path: Path, monkeypatch: pytest.
     }
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
     assert [judgement.status for judgement in made.results.judgements] == [Status.OK] * 5
-    about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
+    about = RunDirectory.open_existing(made.path).environment()["models"]["judge:chat_endpoint"]
     assert about["engine"] == f"transformers {metadata.version('transformers')}"
     assert about["interpreter"] == sys.executable
     assert about["model"].startswith(params["model"])
@@ -98,5 +98,5 @@ def test_it_gives_probabilities_in_its_own_words(
     assert {reading["level"].mass for judgement in made.results.judgements for reading in judgement.readings} == {
         "unknown"
     }
-    about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
+    about = RunDirectory.open_existing(made.path).environment()["models"]["judge:chat_endpoint"]
     assert about["probabilities"] == "systemone of transformers, mass unknown"

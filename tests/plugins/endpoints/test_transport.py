@@ -25,9 +25,9 @@ from edit_eval.plugins.endpoints.in_worker.transport import (
     Posting,
     Unacceptable,
     Unreached,
-    below,
+    find_proxy,
+    join_url,
     needs_no_proxy,
-    proxy_to,
 )
 from judge_server import JudgeServer, Reply
 from late_imports import needs
@@ -289,18 +289,21 @@ def test_a_proxy_that_is_not_spoken_to_is_refused_by_name_where_it_is_needed(
     with pytest.raises(
         LoadError, match=f"judge.invalid that speaks {kind}.*HTTP_PROXY, or name judge.invalid in NO_PROXY"
     ):
-        proxy_to("http", "judge.invalid")
+        find_proxy("http", "judge.invalid")
     monkeypatch.setenv("no_proxy", "judge.invalid")
-    assert proxy_to("http", "judge.invalid") is None
+    assert find_proxy("http", "judge.invalid") is None
 
 
 def test_a_servers_own_query_stays_behind_the_path() -> None:
     base = "https://x.azure.com/openai/v1/?api-version=2026-01-01"
-    assert below(base, "/chat/completions") == "https://x.azure.com/openai/v1/chat/completions?api-version=2026-01-01"
     assert (
-        below(base, "/tokenize", "a=1", above=True) == "https://x.azure.com/openai/tokenize?api-version=2026-01-01&a=1"
+        join_url(base, "/chat/completions") == "https://x.azure.com/openai/v1/chat/completions?api-version=2026-01-01"
     )
-    assert below("http://h/v1", "/models") == "http://h/v1/models"
+    assert (
+        join_url(base, "/tokenize", "a=1", above=True)
+        == "https://x.azure.com/openai/tokenize?api-version=2026-01-01&a=1"
+    )
+    assert join_url("http://h/v1", "/models") == "http://h/v1/models"
 
 
 def test_a_certificate_of_ones_own_is_trusted_where_it_is_named(

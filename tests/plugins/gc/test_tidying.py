@@ -15,7 +15,7 @@ from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory, is_written_by_us
-from edit_eval.store.run_folders import known_runs, remember_run
+from edit_eval.store.run_folders import list_registered_runs, remember_run
 from small_benchmark import configuration, write_benchmark
 
 command = pytest.fixture(caller)
@@ -83,7 +83,7 @@ def test_it_only_shows_until_it_is_told_and_then_keeps_what_is_needed(command: C
         "cache/edit-eval/scenes/64x48-seed0-0123456789ab/1.png",
         "runs/a/images/.tmp-1-x",
     }
-    assert Run(place / "runs/a").reached
+    assert Run(place / "runs/a").has_required_coverage
     assert "nothing can go" in command("gc").out
 
 
@@ -102,7 +102,7 @@ def test_a_run_goes_only_where_it_is_named(command: Command, place: Path) -> Non
     done = command("gc", "--run", "runs/b", "--delete", "--yes")
     assert done.code == 0
     assert not (place / "runs/b").exists()
-    assert Run(place / "runs/a").reached
+    assert Run(place / "runs/a").has_required_coverage
     refused = command("gc", "--run", "cache", "--delete")
     one_error(refused, 2, "--run cache")
 
@@ -175,7 +175,7 @@ def test_a_strangers_file_in_a_run_stays(command: Command, place: Path) -> None:
 
 def test_all_that_a_run_writes_is_known_as_ours(command: Command, made: Path) -> None:
     run = Run(made / "runs/a")
-    run.draw()
+    run.write_report()
     names = _files(run.path)
     assert {"report/index.html", "edit-eval-run.txt"} < names
     assert [name for name in sorted(names) if not is_written_by_us(name)] == []
@@ -240,7 +240,7 @@ def test_a_run_on_a_disk_that_is_not_mounted_keeps_its_sources(
     mounted.add(str(place / "disk"))
     shown = command("gc", "--delete", "--json").document
     assert {item["what"] for item in shown["items"] if item["can_go"]} == {"sources", "scenes"}
-    assert Run(place / "disk/a").reached
+    assert Run(place / "disk/a").has_required_coverage
 
     shutil.rmtree(place / "disk/a")  # gone for good, since its disk is there
     shown = command("gc", "--delete", "--json").document
@@ -261,7 +261,7 @@ def test_a_run_that_was_deleted_with_its_disk_can_be_forgotten(
     shutil.rmtree(place / "disk")
     assert "sources" not in going()
     assert command("gc", "--run", "disk/b", "--delete", "--yes").code == 0
-    assert str(place / "disk/b") not in [str(run.path) for run in known_runs().values()]
+    assert str(place / "disk/b") not in [str(run.path) for run in list_registered_runs().values()]
 
 
 def test_an_index_cannot_have_a_picture_elsewhere_removed(tmp_path: Path) -> None:

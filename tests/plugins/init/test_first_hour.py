@@ -14,7 +14,7 @@ import pytest
 
 from command_lines import Command, caller, one_error
 from edit_eval import cli, run
-from edit_eval.config.shipped import shipped
+from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.yaml_text import read_file
 from edit_eval.plugins.endpoints.in_worker.closed_judges import MAKERS, judge_of
 from edit_eval.plugins.init.models import CLOSED, LARGE
@@ -313,7 +313,7 @@ def test_a_key_that_stops_the_question_is_no_fault(
 def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexamined: None, undrawn: None) -> None:
     assert command("init", "--from", "single_gpu").code == 0
     _, _, written = Path("single_gpu.yaml").read_text("utf-8").partition("\n")  # the first names the schema
-    assert written == shipped()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")
+    assert written == find_shipped_files()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")
     one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml already exists")
     assert command("init", "other.yaml", "--from", "demo").out.endswith("Now type:\n  edit-eval run other.yaml\n")
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from edit_eval.benchmarks.table import TableBenchmark
-from edit_eval.config.shorthand import FLAGS, Kind, on_devices
+from edit_eval.config.shorthand import FLAGS, Kind, set_devices
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.init.models import apart, look_at_model
-from edit_eval.plugins.init.pictures import Pictures, likely_edits, likely_pictures, look_at_pictures
+from edit_eval.plugins.init.models import make_names_unique, parse_model
+from edit_eval.plugins.init.pictures import Pictures, likely_edits, likely_pictures, parse_pictures
 from judge_server import JudgeServer
 from photographs import draw, name
 
@@ -33,7 +33,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pictures:
         "class Editor:\n    def load(self, devices): ...\n    def edit(self, request, on_step): ...\n"
         "class Judge:\n    def load(self, devices): ...\n    def judge(self, requests): ...\n"
     )
-    return look_at_pictures("photos")
+    return parse_pictures("photos")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pictures:
     ],
 )
 def test_what_is_given(photos: Pictures, kind: Kind, written: str, known_as: str, section: dict[str, Any]) -> None:
-    model = look_at_model(kind, written, photos)
+    model = parse_model(kind, written, photos)
     assert (model.name, model.section) == (known_as, section)
     assert model.wants_device == ("cpu:1" not in str(section))
 
@@ -93,7 +93,7 @@ def test_what_is_given(photos: Pictures, kind: Kind, written: str, known_as: str
 )
 def test_what_cannot_be_meant(photos: Pictures, kind: Kind, written: str, words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        look_at_model(kind, written, photos)
+        parse_model(kind, written, photos)
     line = str(caught.value)
     assert words in line
     assert line.startswith(FLAGS[kind])
@@ -101,22 +101,22 @@ def test_what_cannot_be_meant(photos: Pictures, kind: Kind, written: str, words:
 
 def test_edits_are_held_against_the_samples(photos: Pictures, tmp_path: Path) -> None:
     (tmp_path / "edits_b" / f"{name(1)}.jpg").unlink()
-    assert look_at_model("edit_model", "edits_b", photos).words == f"2 of 3 edits; missing: {name(1)}"
+    assert parse_model("edit_model", "edits_b", photos).words == f"2 of 3 edits; missing: {name(1)}"
     for number, file in enumerate(sorted((tmp_path / "edits_b").iterdir())):
         file.rename(file.with_name(f"out_{'ab'[number]}.jpg"))
     with pytest.raises(ConfigurationError, match=r"rename out_a\.jpg and the others after the samples: IMG_0000, "):
-        look_at_model("edit_model", "edits_b", photos)
+        parse_model("edit_model", "edits_b", photos)
 
 
 def test_edits_that_are_called_as_the_pictures_of_a_table(photos: Pictures, tmp_path: Path) -> None:
     names = enumerate(map(name, range(3)))
     rows = "".join(f"{number},photos/{stem}.jpg,Make it blue,edits_b/{stem}.jpg\n" for number, stem in names)
     (tmp_path / "my.csv").write_text(f"id,image,instruction,ours\n{rows}")
-    table = look_at_pictures("my.csv")
-    column = look_at_model("edit_model", "ours", table)
+    table = parse_pictures("my.csv")
+    column = parse_model("edit_model", "ours", table)
     assert column.section["params"] == {"table": "my.csv", "column": "ours", **HERE}
     assert table.ids == ("0", "1", "2")
-    assert look_at_model("edit_model", "edits_a", table).words.startswith("3 of 3 edits")
+    assert parse_model("edit_model", "edits_a", table).words.startswith("3 of 3 edits")
     parameters = {key: value for key, value in table.section.items() if key != "type"}
     samples = list(TableBenchmark(TableBenchmark.Parameters(**parameters, cache_dir=str(tmp_path / "cache"))).samples())
     assert [sample.id for sample in samples] == list(table.ids) == [name(number) for number in range(3)]
@@ -139,10 +139,10 @@ def test_bare_names_are_looked_for(photos: Pictures, table: str, pictures: str, 
         Path("photos").rename(pictures)
     rows = "".join(f"{name(number)}.jpg,Make it blue\n" for number in range(3))
     Path(table).write_text(f"image,instruction\n{rows}")
-    made = look_at_pictures(table)
+    made = parse_pictures(table)
     assert made.choices == (("Bilder", "edits_b") if pictures == "Bilder" else (found,) * bool(found))
     if found:
-        assert f"all of them are in {found}/. Taken: pictures_path: {found}." in made.are_in(found)
+        assert f"all of them are in {found}/. Taken: pictures_path: {found}." in made.set_folder(found)
     assert made.section.get("pictures_path") == found
     assert {Path(pictures).resolve()} == made.folders
     parameters = {key: value for key, value in made.section.items() if key != "type"}
@@ -152,22 +152,22 @@ def test_bare_names_are_looked_for(photos: Pictures, table: str, pictures: str, 
 
 def test_a_server_is_asked_for_its_model(photos: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
     with JudgeServer() as server:
-        assert look_at_model("judge", server.base_url, photos).section["params"]["model"] == "judge"
+        assert parse_model("judge", server.base_url, photos).section["params"]["model"] == "judge"
         with pytest.raises(ConfigurationError, match=r"does not say which models it has \(404\); does the address end"):
-            look_at_model("judge", server.base_url.removesuffix("/v1"), photos)
+            parse_model("judge", server.base_url.removesuffix("/v1"), photos)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     with pytest.raises(
         ConfigurationError, match=r"no answer \(Connection refused\); start the server, or name its model"
     ):
-        look_at_model("judge", address, photos)
+        parse_model("judge", address, photos)
 
 
 def test_names_are_made_different_and_devices_are_written(photos: Pictures) -> None:
-    models = [look_at_model("edit_model", written, photos) for written in ("testing", "testing", "x=testing")]
-    assert list(apart(models)) == ["testing", "testing_2", "x"]
-    assert on_devices({"type": "testing"}, "0,1") == {"type": "testing", "params": {"device_ids": [0, 1]}}
-    assert on_devices({"type": "testing"}, "cpu:2")["params"] == {"device_ids": "cpu:2"}
+    models = [parse_model("edit_model", written, photos) for written in ("testing", "testing", "x=testing")]
+    assert list(make_names_unique(models)) == ["testing", "testing_2", "x"]
+    assert set_devices({"type": "testing"}, "0,1") == {"type": "testing", "params": {"device_ids": [0, 1]}}
+    assert set_devices({"type": "testing"}, "cpu:2")["params"] == {"device_ids": "cpu:2"}
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_without_instructions_gets_a_table_to_fill_in(here: Path) -> None:
-    pictures = look_at_pictures("photos")
+    pictures = parse_pictures("photos")
     assert pictures.section == {"type": "table", "data_path": "photos/instructions.csv"}
     assert (pictures.empty, pictures.template) == (4, Path("photos/instructions.csv"))
     rows = list(csv.DictReader(pictures.new_file.splitlines()))
@@ -188,7 +188,7 @@ def test_a_folder_without_instructions_gets_a_table_to_fill_in(here: Path) -> No
 
 
 def test_one_instruction_may_be_for_all(here: Path) -> None:
-    pictures = look_at_pictures("photos", instruction='Make it "snow", please')
+    pictures = parse_pictures("photos", instruction='Make it "snow", please')
     assert pictures.empty == 0
     rows = csv.DictReader(pictures.new_file.splitlines())
     assert [row["instruction"] for row in rows] == ['Make it "snow", please'] * 4
@@ -196,12 +196,12 @@ def test_one_instruction_may_be_for_all(here: Path) -> None:
 
 def test_pictures_of_one_name_have_ids_of_their_own(here: Path) -> None:
     (here / "photos" / f"{name(0)}.png").write_bytes((here / "photos" / f"{name(0)}.jpg").read_bytes())
-    assert look_at_pictures("photos").ids[:3] == (f"{name(0)}_jpg", f"{name(0)}_png", name(1))
+    assert parse_pictures("photos").ids[:3] == (f"{name(0)}_jpg", f"{name(0)}_png", name(1))
 
 
 def test_no_name_of_a_picture_is_run_by_a_spreadsheet(here: Path) -> None:
     (here / "photos" / f"{name(0)}.jpg").rename(here / "photos" / "=1+cmd.jpg")
-    pictures = look_at_pictures("photos", instruction="Make it blue")
+    pictures = parse_pictures("photos", instruction="Make it blue")
     rows = list(csv.reader(pictures.new_file.splitlines()))
     assert not [cell for row in rows for cell in row if cell.startswith("=")]
     (here / "photos" / "instructions.csv").write_text(pictures.new_file)
@@ -213,18 +213,18 @@ def test_no_name_of_a_picture_is_run_by_a_spreadsheet(here: Path) -> None:
 
 def test_a_table_that_was_begun_is_taken_up_again(here: Path) -> None:
     (here / "photos" / "instructions.csv").write_text("id,image,instruction\na,x.jpg,Make it blue\nb,y.jpg,\n")
-    pictures = look_at_pictures("photos")
+    pictures = parse_pictures("photos")
     assert (pictures.ids, pictures.empty, pictures.new_file) == (("a", "b"), 1, "")
     with pytest.raises(ConfigurationError, match="already have instructions; leave it out"):
-        look_at_pictures("photos", instruction="Make it red")
+        parse_pictures("photos", instruction="Make it red")
 
 
 def test_a_readme_among_the_pictures_is_no_instruction(here: Path) -> None:
     (here / "photos" / "README.txt").write_text("From our holidays.\n")
-    assert look_at_pictures("photos").empty == 4
+    assert parse_pictures("photos").empty == 4
     for number in range(3):
         (here / "photos" / f"{name(number)}.txt").write_text("Make it blue")
-    pictures = look_at_pictures("photos")
+    pictures = parse_pictures("photos")
     assert (pictures.section["data_path"], pictures.empty, pictures.template) == ("photos", 1, None)
 
 
@@ -233,8 +233,8 @@ def test_a_table(here: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"^--pictures: .*no column for the instruction.*`--field instruction="
     ):
-        look_at_pictures("my.csv")
-    pictures = look_at_pictures("my.csv", fields={"instruction": "task"})
+        parse_pictures("my.csv")
+    pictures = parse_pictures("my.csv", fields={"instruction": "task"})
     assert pictures.section == {"type": "table", "data_path": "my.csv", "fields": {"instruction": "task"}}
     assert pictures.ids == pictures.names == ("IMG_0000", "IMG_0001")
     assert pictures.folders == {here / "photos"}
@@ -242,18 +242,18 @@ def test_a_table(here: Path) -> None:
 
 def test_two_rows_of_one_picture_are_called_by_their_numbers(here: Path) -> None:
     (here / "my.csv").write_text("image,prompt\nphotos/IMG_0000.jpg,Make it blue\nphotos/IMG_0000.jpg,Make it red\n")
-    assert look_at_pictures("my.csv").ids == ("00000", "00001")
+    assert parse_pictures("my.csv").ids == ("00000", "00001")
 
 
 def test_instructions_in_chinese_are_said_to_be(here: Path) -> None:
     (here / "my.csv").write_text("image,prompt\nphotos/IMG_0000.jpg,把天空变蓝\nphotos/IMG_0001.jpg,\n", "utf-8")
-    assert look_at_pictures("my.csv").section["language"] == "zh"
+    assert parse_pictures("my.csv").section["language"] == "zh"
 
 
 def test_a_file_of_our_own_format(here: Path) -> None:
     from small_benchmark import write_benchmark
 
-    assert look_at_pictures(str(write_benchmark(here))).section["type"] == "five_dimensions"
+    assert parse_pictures(str(write_benchmark(here))).section["type"] == "five_dimensions"
 
 
 @pytest.mark.parametrize(
@@ -268,14 +268,14 @@ def test_a_file_of_our_own_format(here: Path) -> None:
     ],
 )
 def test_benchmarks_and_the_hub(here: Path, written: str, section: dict[str, str]) -> None:
-    assert look_at_pictures(written).section == section
+    assert parse_pictures(written).section == section
 
 
 def test_a_folder_of_folders_is_asked_about(here: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"no pictures in it .*; these folders in it have: edits_a, edits_b, ph"
     ):
-        look_at_pictures(".")
+        parse_pictures(".")
 
 
 def test_what_is_meant_in_all_likelihood(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

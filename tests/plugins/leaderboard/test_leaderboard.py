@@ -12,7 +12,7 @@ import yaml
 from documents import plain
 from edit_eval import ConfigurationError, Run, analyse, evaluate
 from edit_eval.reporting.document_files import write_document
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 from faults.faulty_runs import Ears
 
@@ -49,7 +49,7 @@ def test_models_of_two_runs_are_linked_by_the_one_that_both_have(runs: list[Run]
     strengths = {row["edit_model"]: row["strength"] for row in of["scores"]["overall"]["strengths"]}
     assert sorted(strengths, key=strengths.__getitem__, reverse=True) == ["careful", "middling", "careless"]
     assert of["coverage"] == {"scored": 16, "total": 16, "asked_again": 0, "by_status": {"ok": 16}}
-    for language, title in (("en", "Leaderboard"), ("zh", said(Text("Leaderboard"), "zh"))):
+    for language, title in (("en", "Leaderboard"), ("zh", translate(Text("Leaderboard"), "zh"))):
         place = tmp_path / language
         write_document("leaderboard", board.document, place, records=None, language=language, force=False)
         page = (place / "index.html").read_text("utf-8")

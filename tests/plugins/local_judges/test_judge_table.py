@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.plugins.local_judges.in_worker.generation import SWITCHES, Marks, switch_in
+from edit_eval.plugins.local_judges.in_worker.generation import SWITCHES, Marks, thinking_switch_of
 from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES, TORCHVISION, Family, family_of_type
 from late_imports import Late
 
@@ -80,7 +80,7 @@ def test_kernels_are_those_that_the_library_asks_for(family: Family) -> None:
 
 
 def test_a_switch_is_found_in_any_template() -> None:
-    assert switch_in("{% if enable_thinking %}") == "enable_thinking"
-    assert switch_in("{% if thinking is defined %}") == "thinking"
-    assert switch_in("{{ messages }} rethinking {{ message.thinking }} {{ message['thinking'] }}") == ""
+    assert thinking_switch_of("{% if enable_thinking %}") == "enable_thinking"
+    assert thinking_switch_of("{% if thinking is defined %}") == "thinking"
+    assert thinking_switch_of("{{ messages }} rethinking {{ message.thinking }} {{ message['thinking'] }}") == ""
     assert family_of_type("of the future") is None

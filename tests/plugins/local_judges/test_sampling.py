@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.judges.contract import JudgeRequest, seed_of
-from edit_eval.plugins.local_judges.in_worker.generation import drawing
+from edit_eval.plugins.local_judges.in_worker.generation import draw_tokens
 from late_imports import Late
 from local_judges import JUDGES, loaded, request
 
@@ -47,7 +47,7 @@ def test_tokens_are_drawn_as_often_as_they_are_likely() -> None:
     """Bounds of 5 standard errors, with seeds that stay the same."""
     shares = torch.tensor([0.0, 0.5, 0.3, 0.0, 0.2])
     rows = 4000
-    processed = drawing(range(rows), 1.0)(None, shares.log().expand(rows, -1))
+    processed = draw_tokens(range(rows), 1.0)(None, shares.log().expand(rows, -1))
     assert (processed.isfinite().sum(1) == 1).all(), "one token is left in each row"
     counts = Counter(processed.argmax(1).tolist())
     for token, share in enumerate(shares.tolist()):
@@ -56,7 +56,7 @@ def test_tokens_are_drawn_as_often_as_they_are_likely() -> None:
 
 def test_a_temperature_sharpens_or_flattens() -> None:
     logits = torch.tensor([[0.0, 1.0]]).expand(2000, -1)
-    often = [int(drawing(range(2000), t)(None, logits).argmax(1).sum()) for t in (0.05, 1.0, 50.0)]
+    often = [int(draw_tokens(range(2000), t)(None, logits).argmax(1).sum()) for t in (0.05, 1.0, 50.0)]
     assert often[0] == 2000
     assert 1350 < often[1] < 1570, "the logistic function of 1 is 0.731"
     assert 880 < often[2] < 1130
@@ -64,7 +64,7 @@ def test_a_temperature_sharpens_or_flattens() -> None:
 
 def test_a_row_draws_the_same_beside_any_others() -> None:
     logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(0))
-    together, alone = drawing([5, 6, 7], 2.0), drawing([6], 2.0)
+    together, alone = draw_tokens([5, 6, 7], 2.0), draw_tokens([6], 2.0)
     for _ in range(20):
         assert together(None, logits)[1].argmax() == alone(None, logits[1:2])[0].argmax()
 

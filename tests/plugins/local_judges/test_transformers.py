@@ -20,7 +20,7 @@ from edit_eval.plugins.local_judges.in_worker.generation import ThoughtProgress
 from edit_eval.plugins.local_judges.in_worker.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
 from edit_eval.workers.example import example_pictures
-from edit_eval.workers.probe import needed_modules
+from edit_eval.workers.probe import find_needed_modules
 from local_judges import FAMILIES, any_loaded, picture, request, rewrite
 
 pytestmark = pytest.mark.real_models
@@ -341,7 +341,9 @@ def first_tokens(judge: TransformersJudge, asked: Sequence[JudgeRequest]) -> set
 
     start = judge.make_inputs(asked)["input_ids"].shape[1]
     progress = ThoughtProgress(judge._processor.tokenizer, judge._marks, False, 12, len(asked))
-    holding = judge._grammar().holding([single.schema for single in asked], start, progress.see, progress.opening)
+    holding = judge._grammar().constrain_rows(
+        [single.schema for single in asked], start, progress.see, progress.opening
+    )
     vocabulary = judge._model.get_output_embeddings().weight.shape[0]
     held = holding(torch.zeros((len(asked), start), dtype=torch.long), torch.zeros((len(asked), vocabulary)))
     return set(held[0].isfinite().nonzero().flatten().tolist())
@@ -443,8 +445,10 @@ class TestSchemas:
         assert off.about()["schema"] == "not enforced"
 
     def test_an_environment_without_the_library_lacks_nothing(self) -> None:
-        assert "llguidance" not in needed_modules("edit_eval.plugins.local_judges.in_worker.transformers")
-        assert {"torch", "transformers"} < {*needed_modules("edit_eval.plugins.local_judges.in_worker.transformers")}
+        assert "llguidance" not in find_needed_modules("edit_eval.plugins.local_judges.in_worker.transformers")
+        assert {"torch", "transformers"} < {
+            *find_needed_modules("edit_eval.plugins.local_judges.in_worker.transformers")
+        }
 
     def test_a_tokenizer_that_the_library_cannot_read_is_named(self, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")

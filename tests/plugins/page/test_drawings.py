@@ -14,8 +14,8 @@ from msgspec.structs import replace as changed
 from edit_eval.errors import NotDrawn
 from edit_eval.plugins.page.time_charts import timeline, utilisation
 from edit_eval.records import Activity, Results, Scale
-from edit_eval.reporting.chart_parts import Axis, axis_of, step_over
-from edit_eval.reporting.drawing_apart import draw_apart
+from edit_eval.reporting.chart_parts import Axis, axis_of, axis_step
+from edit_eval.reporting.render_subprocess import render_report
 from edit_eval.statistics.timing import RunTiming
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report
@@ -38,7 +38,7 @@ def test_an_axis_is_the_scale_or_as_far_as_there_are_scores(
     scale: Scale, domain: list[float], bin_width: float, marks: list[float], form: str
 ) -> None:
     axis = axis_of(scale, [19.2, 25.0, 33.1])
-    assert (axis.domain, axis.bin_width, axis.marks(5), axis.written(5)) == (domain, bin_width, marks, form)
+    assert (axis.domain, axis.bin_width, axis.marks(5), axis.mark_format(5)) == (domain, bin_width, marks, form)
     assert axis.low + axis.bins * axis.bin_width >= axis.high
 
 
@@ -57,7 +57,7 @@ def test_each_score_lies_in_one_bin() -> None:
 
 
 def test_steps_are_round() -> None:
-    assert [step_over(width, 10) for width in (10, 11, 0.1, 4, 0.0007, 12345)] == [1, 2, 0.01, 0.5, 0.0001, 2000]
+    assert [axis_step(width, 10) for width in (10, 11, 0.1, 4, 0.0007, 12345)] == [1, 2, 0.01, 0.5, 0.0001, 2000]
 
 
 def results_of(*activities: Activity, wall: tuple[float, ...] = (), devices: tuple[str, ...] = ()) -> Results:
@@ -137,7 +137,7 @@ def test_nothing_recorded_is_nothing_drawn(complete: Report) -> None:
 
 def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(NotDrawn, match=r"could not be drawn \(.*RunDirectoryError: .*is not a run directory") as caught:
-        draw_apart(tmp_path)
+        render_report(tmp_path)
     assert caught.value.exit_code == 1
     assert caught.value.run_dir == tmp_path
 
@@ -147,9 +147,9 @@ def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_pa
 def test_a_copy_of_the_process_fails_in_the_same_words(tmp_path: Path) -> None:
     code = """
 import pathlib, sys, edit_eval.run
-from edit_eval.reporting import drawing_apart as apart
-assert apart._can_be_copied()
-for way in (apart._in_a_copy, apart._in_another_interpreter):
+from edit_eval.reporting import render_subprocess as apart
+assert apart._can_fork()
+for way in (apart._run_fork, apart._run_interpreter):
     code, told = way(pathlib.Path(sys.argv[1]))
     print(code, told.splitlines()[-1])
 """
@@ -161,7 +161,7 @@ for way in (apart._in_a_copy, apart._in_another_interpreter):
 
 def test_whoever_has_a_report_drawn_imports_nothing_that_draws() -> None:
     """A run would take a second longer, before a process that imports it again."""
-    code = "import sys, edit_eval.evaluation, edit_eval.reporting.drawing_apart; print(*sys.modules)"
+    code = "import sys, edit_eval.evaluation, edit_eval.reporting.render_subprocess; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "edit_eval.reporting.drawing_apart" in loaded
+    assert "edit_eval.reporting.render_subprocess" in loaded
     assert not {"altair", "vl_convert", "edit_eval.plugins.page.page"} & {*loaded}

@@ -21,7 +21,7 @@ from documents import plain
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.page import page as pages
-from edit_eval.plugins.page.export import export, ids_in, selected
+from edit_eval.plugins.page.export import export, read_sample_ids, select_samples
 from edit_eval.records import Activity, Edit, Judgement, Picture, Results, Sample, Status
 from edit_eval.reporting.report import markdown, write_report
 from edit_eval.reporting.scores import write_scores
@@ -80,8 +80,10 @@ def test_a_report_that_fails_leaves_the_old_one_whole(
 
 def test_a_number_that_json_does_not_know_is_refused(complete: Report, tmp_path: Path) -> None:
     [result] = complete.summary.results
-    mean = changed(result.leading.category_mean, ruled_out_share=math.nan)
-    result = changed(result, scores={**result.scores, result.headline: changed(result.leading, category_mean=mean)})
+    mean = changed(result.headline_numbers.category_mean, ruled_out_share=math.nan)
+    result = changed(
+        result, scores={**result.scores, result.headline: changed(result.headline_numbers, category_mean=mean)}
+    )
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_report(complete.results, changed(complete.summary, results=[result]), tmp_path)
 
@@ -426,7 +428,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def test_all_that_is_about_others_is_left_out(run: Results) -> None:
     wanted = {run.samples[3].id, run.samples[1].id}
-    some = selected(run, [run.samples[3].id, run.samples[1].id])
+    some = select_samples(run, [run.samples[3].id, run.samples[1].id])
     assert [sample.id for sample in some.samples] == [run.samples[1].id, run.samples[3].id]
     assert {edit.sample_id for edit in some.edits} == {judgement.sample_id for judgement in some.judgements} == wanted
     assert len(some.edits) == len(some.judgements) == 4
@@ -436,9 +438,9 @@ def test_all_that_is_about_others_is_left_out(run: Results) -> None:
 
 def test_an_id_that_is_not_there_is_named(run: Results) -> None:
     with pytest.raises(ConfigurationError, match="is not a sample of"):
-        selected(run, [run.samples[0].id, "elsewhere"])
+        select_samples(run, [run.samples[0].id, "elsewhere"])
     with pytest.raises(ConfigurationError, match="no sample was named"):
-        selected(run, [])
+        select_samples(run, [])
 
 
 def test_ids_come_from_scores_csv_whatever_they_look_like(tmp_path: Path) -> None:
@@ -446,18 +448,18 @@ def test_ids_come_from_scores_csv_whatever_they_look_like(tmp_path: Path) -> Non
     file = tmp_path / "scores.csv"
     with file.open("w", encoding="utf-8", newline="") as opened:
         write_scores(hostile, opened)
-    ids = ids_in(file)
+    ids = read_sample_ids(file)
     assert sorted(ids) == sorted(sample.id for sample in hostile.samples)
-    assert len(selected(hostile, ids).samples) == len(hostile.samples)
+    assert len(select_samples(hostile, ids).samples) == len(hostile.samples)
 
 
 def test_what_is_no_such_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        ids_in(tmp_path / "nothere.csv")
+        read_sample_ids(tmp_path / "nothere.csv")
     other = tmp_path / "other.csv"
     other.write_text("id,score\na,1\n")
     with pytest.raises(ConfigurationError, match="does not name the column 'sample_id'; it names id, score"):
-        ids_in(other)
+        read_sample_ids(other)
     other.write_bytes(b"sample_id\n\xff\xfe\n")
     with pytest.raises(ConfigurationError, match="not UTF-8"):
-        ids_in(other)
+        read_sample_ids(other)

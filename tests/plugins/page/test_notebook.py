@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval.benchmarks.known_sources import remember_sources
-from edit_eval.plugins.page.notebook import LINES, MODELS, SAMPLES, SIZE, notebook_html, refused_html
+from edit_eval.plugins.page.notebook import LINES, MODELS, SAMPLES, SIZE, notebook_html, refusal_html
 from edit_eval.records import Results
 from edit_eval.run import Run
 from edit_eval.statistics.summary import summarise
@@ -97,7 +97,7 @@ def test_nothing_that_data_says_is_an_element(hostile: Report) -> None:
         assert "\x1b" not in made
         assert "\u202e" not in made
     reason = f"{HOSTILE} is no run"
-    assert {tag for tag, _ in Elements(refused_html(reason)).all} == {"p"}
+    assert {tag for tag, _ in Elements(refusal_html(reason)).all} == {"p"}
 
 
 def test_it_is_bounded(tmp_path: Path, complete: Report) -> None:

@@ -25,7 +25,7 @@ from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import NO_EDIT, Scale, Status
 from edit_eval.reporting import language as language_module
 from edit_eval.reporting.entries import category_names, choices, entries, link, series_names
-from edit_eval.reporting.language import catalogue, said, spoken
+from edit_eval.reporting.language import catalogue, current_language, translate
 from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.names import NAMES, name_of, short_category
 from edit_eval.reporting.report import markdown, write_report
@@ -171,8 +171,8 @@ def test_a_further_language_is_a_row_and_a_catalogue(
     monkeypatch.setitem(SPOKEN, "fr", Typography("FR", tag="fr", dates="fr-FR", separators={" and ": " et "}))
     try:
         write_report(complete.results, complete.summary, tmp_path / "report", language="fr")
-        assert said(Text("{: and }", ["a", "b"]), "fr") == "a et b"
-        assert spoken(environment={"LANG": "fr_FR.UTF-8"}) == "fr"
+        assert translate(Text("{: and }", ["a", "b"]), "fr") == "a et b"
+        assert current_language(environment={"LANG": "fr_FR.UTF-8"}) == "fr"
     finally:
         catalogue.cache_clear()
     french = (tmp_path / "report/index.html").read_text("utf-8")
@@ -361,13 +361,13 @@ def test_several_models_are_drawn_over_an_axis_with_numbers(tmp_path: Path) -> N
 
 def test_every_status_has_a_name() -> None:
     assert set(NAMES["status"]) == {status.value for status in Status}
-    assert all(re.search("[\u4e00-\u9fff]", said(status.words, "zh")) for status in Status)
+    assert all(re.search("[\u4e00-\u9fff]", translate(status.words, "zh")) for status in Status)
 
 
 def test_names_without_a_text_are_their_own() -> None:
     assert name_of("difficulty", "nightmare") == "nightmare"
     assert name_of("category", "colour") == short_category("colour") == "colour"
-    assert (short_category("physical"), said(short_category("physical"), "zh")) == ("Physical", "物理")
+    assert (short_category("physical"), translate(short_category("physical"), "zh")) == ("Physical", "物理")
 
 
 def test_sentences_of_scripts_are_those_in_double_quotes() -> None:

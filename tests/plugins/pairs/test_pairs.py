@@ -14,9 +14,9 @@ from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.pairs.analysis import PairsAnalysis
-from edit_eval.plugins.pairs.chosen import PreferencePairs, pairs
-from edit_eval.plugins.pairs.copies import NEAR, copied, print_of
-from edit_eval.plugins.pairs.noise import Noise, expected_wrong
+from edit_eval.plugins.pairs.copies import NEAR, find_copies, print_of
+from edit_eval.plugins.pairs.noise import Noise, estimate_wrong_pairs
+from edit_eval.plugins.pairs.preference_pairs import PreferencePairs, find_preference_pairs
 from edit_eval.plugins.pairs.writing import card, write_pairs
 from edit_eval.records import CONTROL, ExaminedJudge, Picture, Results, Status
 from edit_eval.reporting.analyses import RunRecords, section_of
@@ -41,7 +41,7 @@ def asked_twice(
 
 def test_a_pair_is_beyond_the_judges_noise(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results)
-    document = pairs(results)
+    document = find_preference_pairs(results)
     [judge] = document.judges
     assert judge.noise_from == "repeats"
     assert judge.noise_sd == pytest.approx(0.5, rel=0.25)
@@ -67,9 +67,9 @@ def test_a_pair_is_beyond_the_judges_noise(make_sample, make_results) -> None:
 def test_without_repeats_or_passport_nothing_is_told(make_sample, make_results) -> None:
     results = make_results([make_sample(n) for n in range(9)], {(m, "judge"): [[5.0]] * 9 for m in ("ours", "theirs")})
     with pytest.raises(ConfigurationError, match="noise is known"):
-        pairs(results)
+        find_preference_pairs(results)
     with pytest.raises(ConfigurationError, match="nothing is scored"):
-        pairs(
+        find_preference_pairs(
             replace(
                 results,
                 judgements=tuple(
@@ -78,30 +78,32 @@ def test_without_repeats_or_passport_nothing_is_told(make_sample, make_results) 
             )
         )
     examined = {"judge": ExaminedJudge(line="", ended="passed", retest_sd=0.4)}
-    assert pairs(replace(results, examined=examined)).judges[0].noise_from == "passport"
+    assert find_preference_pairs(replace(results, examined=examined)).judges[0].noise_from == "passport"
 
 
 def test_a_failure_is_in_no_pair(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results)
-    lost = pairs(results).pairs[0].sample
+    lost = find_preference_pairs(results).pairs[0].sample
     edits = tuple(
         replace(edit, status=Status.EDIT_FAILED, image="")
         if edit.sample_id == lost and edit.edit_model == "ours"
         else edit
         for edit in results.edits
     )
-    assert lost not in {pair.sample for pair in pairs(replace(results, edits=edits)).pairs}
+    assert lost not in {pair.sample for pair in find_preference_pairs(replace(results, edits=edits)).pairs}
     same = tuple(replace(edit, pixels="same") if edit.sample_id == lost else edit for edit in results.edits)
-    assert lost not in {pair.sample for pair in pairs(replace(results, edits=same)).pairs}
+    assert lost not in {pair.sample for pair in find_preference_pairs(replace(results, edits=same)).pairs}
 
 
 def test_people_count_above_judges(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results)
-    pair = pairs(results).pairs[0]
+    pair = find_preference_pairs(results).pairs[0]
     against = Vote(sample_id=pair.sample, left=pair.rejected.edit_model, right=pair.chosen.edit_model, choice="left")
-    turned = {preference.sample: preference for preference in pairs(results, [against]).pairs}[pair.sample]
+    turned = {preference.sample: preference for preference in find_preference_pairs(results, [against]).pairs}[
+        pair.sample
+    ]
     assert (turned.by, turned.chosen.edit_model, turned.margin) == (("people",), pair.rejected.edit_model, 1.0)
-    tie = pairs(results, [replace(against, choice="tie")])
+    tie = find_preference_pairs(results, [replace(against, choice="tie")])
     assert pair.sample not in {preference.sample for preference in tie.pairs}
     assert tie.opposed == 1
 
@@ -114,30 +116,30 @@ def test_nothing_is_learned_from_a_judge_that_is_blind_to_controls(make_sample, 
         if judgement.edit_model == "ours"
     )
     results = replace(results, controls=controls)
-    document = pairs(results)
+    document = find_preference_pairs(results)
     assert ([judge.judge for judge in document.judges], document.unfit) == (["sees"], ("blind",))
-    assert document.pairs == pairs(results, judges=["sees"]).pairs
+    assert document.pairs == find_preference_pairs(results, judges=["sees"]).pairs
     said = markdown_sheet(PairsAnalysis().sheet(document), "en")
     assert "blind is left out: it does not clearly score edits above pictures that are no edits" in said
-    named = pairs(results, judges=["blind"])
+    named = find_preference_pairs(results, judges=["blind"])
     assert named.pairs
     assert "Do not train on this" in markdown_sheet(PairsAnalysis().sheet(named), "en")
     assert "Do not train on this" in card(named)
     kept = tuple(judgement for judgement in results.judgements if judgement.judge == "blind")
     alone = replace(results, judges=("blind",), judgements=kept)
     with pytest.raises(ConfigurationError, match="blind does not clearly score edits above"):
-        pairs(alone)
+        find_preference_pairs(alone)
 
 
 def test_families_agree_or_there_is_no_pair(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results, judges=("one", "other"))
-    alone, both = pairs(results), pairs(results, agree=2)
+    alone, both = find_preference_pairs(results), find_preference_pairs(results, agree=2)
     assert {pair.sample for pair in both.pairs} < {pair.sample for pair in alone.pairs}
     assert all(pair.by == ("one", "other") and pair.agree == 2 for pair in both.pairs)
     with pytest.raises(ConfigurationError, match="2 families"):
-        pairs(results, agree=3)
+        find_preference_pairs(results, agree=3)
     with pytest.raises(ConfigurationError, match="not in this run"):
-        pairs(results, judges=["another"])
+        find_preference_pairs(results, judges=["another"])
 
 
 def planted(seed: int, *, images: int = 120, edits: int = 4, noise: float = 1.0, asked: int = 2):
@@ -158,10 +160,10 @@ def planted(seed: int, *, images: int = 120, edits: int = 4, noise: float = 1.0,
 
 def test_the_expected_share_of_wrong_pairs_holds_what_is_wrong() -> None:
     margins, errors, clusters, chosen, noise, wrong = planted(5)
-    expected = expected_wrong(margins, errors, clusters, chosen, noise)
+    expected = estimate_wrong_pairs(margins, errors, clusters, chosen, noise)
     assert expected.ci95[0] <= wrong[chosen].mean() <= expected.ci95[1] < 0.08
     careless = [place for place in range(len(margins)) if place % 6 == 0]  # whatever their margin
-    all_of_them = expected_wrong(margins, errors, clusters, careless, noise)
+    all_of_them = estimate_wrong_pairs(margins, errors, clusters, careless, noise)
     assert all_of_them.ci95[0] <= wrong[careless].mean() <= all_of_them.ci95[1]
     assert all_of_them.share > 3 * expected.share
 
@@ -184,11 +186,11 @@ def test_true_ties_are_wrong_where_a_judge_nearly_always_repeats_itself(edits: i
         errors = np.full(len(margins), noise.sd)
         [chosen] = np.nonzero(np.abs(margins) > noise.reach(errors[:1]))
         clusters = np.repeat(np.arange(120), len(first))
-        expected = expected_wrong(margins, errors, clusters, chosen.tolist(), noise)
+        expected = estimate_wrong_pairs(margins, errors, clusters, chosen.tolist(), noise)
         share = float((np.sign(true) != np.sign(margins))[chosen].mean())
         within += expected.ci95[0] - 1e-9 <= share <= expected.ci95[1] + 1e-9
         said, wrong = said + expected.share, wrong + share
-        normal += expected_wrong(margins, errors, clusters, chosen.tolist(), replace(noise, differences=())).share
+        normal += estimate_wrong_pairs(margins, errors, clusters, chosen.tolist(), replace(noise, differences=())).share
     assert within >= 3, "of 4"
     assert wrong / 2 <= said <= 3 * wrong
     assert normal < wrong / 2, "else the jumps would need no term of their own"
@@ -200,7 +202,7 @@ def test_it_holds_in_95_of_100(edits: int, noise: float, asked: int) -> None:
     within = 0
     for seed in range(100):
         margins, errors, clusters, chosen, known, wrong = planted(seed, edits=edits, noise=noise, asked=asked)
-        expected = expected_wrong(margins, errors, clusters, chosen, known)
+        expected = estimate_wrong_pairs(margins, errors, clusters, chosen, known)
         within += expected.ci95[0] - 1e-9 <= wrong[chosen].mean() <= expected.ci95[1] + 1e-9
     assert within >= 90, "of 100, where 95 are to be expected"
 
@@ -233,7 +235,7 @@ def with_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_sample, 
 
 def test_the_folder_is_read_by_others(tmp_path: Path, with_pictures: Results) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    document = pairs(with_pictures)
+    document = find_preference_pairs(with_pictures)
     folder = tmp_path / "pairs"
     write_pairs(document, Path(with_pictures.directory), folder)
     lines = [json.loads(line) for line in (folder / "pairs.jsonl").read_text("utf-8").splitlines()]
@@ -259,7 +261,7 @@ def test_the_folder_is_read_by_others(tmp_path: Path, with_pictures: Results) ->
 def test_the_library_datasets_opens_both(tmp_path: Path, with_pictures: Results) -> None:
     datasets = pytest.importorskip("datasets")
     folder = tmp_path / "pairs"
-    write_pairs(pairs(with_pictures), Path(with_pictures.directory), folder)
+    write_pairs(find_preference_pairs(with_pictures), Path(with_pictures.directory), folder)
     dataset = datasets.load_dataset(
         "parquet", data_files=str(folder / "data/*.parquet"), split="train", cache_dir=str(tmp_path / "cache")
     )
@@ -269,7 +271,7 @@ def test_the_library_datasets_opens_both(tmp_path: Path, with_pictures: Results)
 
 def test_a_lost_picture_leaves_no_folder(tmp_path: Path, with_pictures: Results) -> None:
     pytest.importorskip("pyarrow")
-    document = pairs(with_pictures)
+    document = find_preference_pairs(with_pictures)
     Path(with_pictures.directory, document.pairs[0].chosen.image).unlink()
     with pytest.raises(ConfigurationError, match="lost edits"):
         write_pairs(document, Path(with_pictures.directory), tmp_path / "pairs")
@@ -284,7 +286,7 @@ def test_a_test_set_stays_away_with_its_near_copies(tmp_path: Path, with_picture
     with Image.open(with_pictures.samples[1].source) as image:
         image.point(lambda value: min(255, int(value * 1.1))).save(away / "brighter.png")
     copies = {sample.id for sample in with_pictures.samples[:2]}
-    assert set(copied(with_pictures.samples, sorted(away.iterdir()))) == copies
+    assert set(find_copies(with_pictures.samples, sorted(away.iterdir()))) == copies
     document = PairsAnalysis().compute(RunRecords(with_pictures), PairsAnalysis.Parameters(leave_out=away))
     assert isinstance(document, PreferencePairs)
     assert (document.left_out, document.of) == (2, 38)

@@ -21,10 +21,10 @@ from documents import plain
 from edit_eval import ConfigurationError, Run, analyse, evaluate
 from edit_eval.plugins.paper import figure
 from edit_eval.plugins.paper.document import NamedModel, Paper
-from edit_eval.plugins.paper.latex import escaped
+from edit_eval.plugins.paper.latex import escape_latex
 from edit_eval.plugins.paper.words import methods, results
 from edit_eval.reporting.document_files import write_document
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.verdict import answer_lines
 from faults.faulty_runs import Ears
 
@@ -153,7 +153,7 @@ def test_the_table_marks_whom_the_tests_do_not_tell_apart(paper: Paper, tmp_path
     every = [row for table in paper.tables for row in table.rows]
     assert {row.mark for row in every} == {"best", "level", "worse"}
     for line, row in zip(lines, every, strict=True):
-        assert line.startswith(escaped(row.placing.name))
+        assert line.startswith(escape_latex(row.placing.name))
         assert (r"\textbf" in line, r"\dagger" in line) == (row.mark == "best", row.mark == "level")
         assert f"{row.placing.scored}/{row.placing.total}" in line
         assert f"{row.failed}/{row.tried}" in line
@@ -163,8 +163,8 @@ def test_the_table_marks_whom_the_tests_do_not_tell_apart(paper: Paper, tmp_path
 def test_the_sentence_is_the_verdicts(run: Run, paper: Paper, tmp_path: Path) -> None:
     [line] = answer_lines(run.summary.verdict)
     text = " ".join((written(paper, tmp_path) / "results.txt").read_text("utf-8").split())
-    assert text.startswith(escaped(line))
-    assert said(results(paper)[0], "zh").startswith(said(line, "zh"))
+    assert text.startswith(escape_latex(line))
+    assert translate(results(paper)[0], "zh").startswith(translate(line, "zh"))
 
 
 def test_a_judge_without_a_say_marks_nobody(run: Run) -> None:
@@ -182,7 +182,7 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
         "our_model is stand_ins.py:Careful, revision ",
         "Each makes 1 edit of a sample (seed 0)",
         "protocol rubric (general.v1.1)",
-        run.examined["ruler"].document.line,
+        run.judge_examinations["ruler"].document.line,
         f"Holm over {run.summary.comparison.tests} tests",
         f"edit-eval {run.results.environment['libraries']['edit-eval']}",
     ):
@@ -365,7 +365,7 @@ def test_every_character_comes_out_of_latex_as_it_went_in(tmp_path: Path) -> Non
         "\\\\",
         "<<>>",
     ]
-    lines = "\n\n".join(rf"\texttt{{{escaped('q' + words + 'q')}}}" for words in hostile)
+    lines = "\n\n".join(rf"\texttt{{{escape_latex('q' + words + 'q')}}}" for words in hostile)
     preamble = "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{textcomp}\n\\begin{document}\n"
     (tmp_path / "all.tex").write_text(f"{preamble}{lines}\n\\end{{document}}\n", "utf-8")
     ended = subprocess.run(

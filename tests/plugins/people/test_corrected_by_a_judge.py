@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from edit_eval.plugins.people.differences import FEWEST_ANSWERED, corrected
+from edit_eval.plugins.people.differences import FEWEST_ANSWERED, correct_difference
 from edit_eval.statistics.people import read_people
 from late_imports import Late
 
@@ -134,7 +134,7 @@ def test_it_is_what_the_formulas_say(sizes, how):
     for shape, count in product(SHAPES, (10, 12)):
         draw = drawn(g, sizes, shape, 0.6, count, how)
         weights = np.ones(len(draw.people)) if draw.weights is None else draw.weights
-        estimate = corrected(draw.seen, draw.judge, draw.images, draw.weights)
+        estimate = correct_difference(draw.seen, draw.judge, draw.images, draw.weights)
         if estimate.doubt:
             continue
         value, ends, weight, freedom = by_the_book(draw.seen, draw.judge, draw.images, weights)
@@ -151,7 +151,7 @@ def test_one_image_that_alone_lacks_answers_does_not_decide():
     for unseen in (slice(28, 30), slice(29, 30)):  # an image without any answer; one with an answer to half of it
         seen = people.copy()
         seen[unseen] = np.nan
-        estimate = corrected(seen, judge, images)
+        estimate = correct_difference(seen, judge, images)
         assert estimate.weight == 0.0
         assert estimate.value == pytest.approx(np.nanmean(seen))
         assert estimate.interval() == pytest.approx(by_the_book(seen, judge, images, np.ones(30))[1], abs=1e-9)
@@ -159,7 +159,9 @@ def test_one_image_that_alone_lacks_answers_does_not_decide():
 
 def test_the_judges_bias_and_scale_cancel():
     draw = drawn(np.random.default_rng(5), [1] * 100, "ratings", 0.7, 30)
-    given, moved = (corrected(draw.seen, judge, draw.images) for judge in (draw.judge, 7 - 40 + 100 * draw.judge))
+    given, moved = (
+        correct_difference(draw.seen, judge, draw.images) for judge in (draw.judge, 7 - 40 + 100 * draw.judge)
+    )
     assert moved.value == pytest.approx(given.value)
     assert moved.interval() == pytest.approx(given.interval())
     assert moved.weight == pytest.approx(given.weight / 100)
@@ -167,11 +169,11 @@ def test_the_judges_bias_and_scale_cancel():
 
 def test_a_judge_that_says_nothing_or_the_contrary_is_not_listened_to():
     draw = drawn(np.random.default_rng(6), [1] * 100, "ratings", 0.7, 30)
-    alone = corrected(draw.seen, np.zeros(100), draw.images)
-    contrary = corrected(draw.seen, -draw.judge, draw.images)
+    alone = correct_difference(draw.seen, np.zeros(100), draw.images)
+    contrary = correct_difference(draw.seen, -draw.judge, draw.images)
     assert contrary.value == alone.value == pytest.approx(np.nanmean(draw.seen))
     assert contrary.weight == alone.weight == 0.0
-    helped = corrected(draw.seen, draw.judge, draw.images)
+    helped = correct_difference(draw.seen, draw.judge, draw.images)
     widths = [estimate.interval()[1] - estimate.interval()[0] for estimate in (helped, alone)]
     assert widths[0] < 0.85 * widths[1]
 
@@ -181,7 +183,7 @@ def test_where_nothing_shows_how_far_off_it_may_be_there_is_no_interval():
     judge, images = g.normal(size=60), np.arange(60)
 
     def doubt(people, of_images=images):
-        ours = corrected(np.r_[people, [np.nan] * (60 - len(people))], judge, of_images)
+        ours = correct_difference(np.r_[people, [np.nan] * (60 - len(people))], judge, of_images)
         assert (ours.interval() is None) == (ours.doubt is not None) == (ours.images_to_halve() is None) or (
             ours.doubt is None
         )
@@ -203,16 +205,16 @@ def test_a_judge_who_tells_apart_few_images_makes_no_slope_of_noise(noise):
         people, judge = g.normal(size=60), noise * g.normal(size=60)
         judge[[4, 30, 40, 50]] = -3.0
         seen = np.where(np.arange(60) < 12, people, math.nan)
-        alone = corrected(seen, np.zeros(60), np.arange(60))
-        assert corrected(seen, judge, np.arange(60)).error.standard_error < 2 * alone.error.standard_error
+        alone = correct_difference(seen, np.zeros(60), np.arange(60))
+        assert correct_difference(seen, judge, np.arange(60)).error.standard_error < 2 * alone.error.standard_error
 
 
 def test_the_level_of_a_judge_takes_nothing_from_its_slope():
     draw = drawn(np.random.default_rng(4), [1] * 100, "ratings", 0.8, 30)
-    near, far = (corrected(draw.seen, judge, draw.images) for judge in (draw.judge, 1e4 + draw.judge))
+    near, far = (correct_difference(draw.seen, judge, draw.images) for judge in (draw.judge, 1e4 + draw.judge))
     assert far.weight == pytest.approx(near.weight, rel=1e-9)
     alike = np.where(np.isnan(draw.seen), math.nan, 1.0)
-    assert corrected(alike, 7 + 1e-4 * draw.judge, draw.images).doubt == "no_spread"
+    assert correct_difference(alike, 7 + 1e-4 * draw.judge, draw.images).doubt == "no_spread"
 
 
 def test_as_many_more_images_as_it_says_halve_the_interval():
@@ -220,16 +222,16 @@ def test_as_many_more_images_as_it_says_halve_the_interval():
     ratios = []
     for _ in range(60):
         draw = drawn(g, [1] * 600, "ratings", 0.5, 30)
-        estimate = corrected(draw.seen, draw.judge, draw.images)
+        estimate = correct_difference(draw.seen, draw.judge, draw.images)
         more = estimate.images_to_halve()
         assert more is not None
         others = np.flatnonzero(~draw.answered)[:more]
         seen = draw.seen.copy()
         seen[others] = draw.people[others]
-        again = corrected(seen, draw.judge, draw.images)
+        again = correct_difference(seen, draw.judge, draw.images)
         ratios.append(np.diff(again.interval())[0] / np.diff(estimate.interval())[0])
     assert np.mean(ratios) == pytest.approx(0.5, abs=0.05)
-    every = corrected(draw.people, draw.judge, draw.images)
+    every = correct_difference(draw.people, draw.judge, draw.images)
     assert estimate.narrowest() == pytest.approx(
         np.diff(every.interval())[0] / np.diff(estimate.interval())[0], rel=0.35
     )
@@ -240,8 +242,8 @@ def covers(g: np.random.Generator, draws: int, *design) -> tuple[float, float, f
     held, ratios = [], []
     for _ in range(draws):
         draw = drawn(g, *design)
-        ends = corrected(draw.seen, draw.judge, draw.images, draw.weights).interval()
-        alone = corrected(draw.seen, np.zeros(len(draw.judge)), draw.images, draw.weights).interval()
+        ends = correct_difference(draw.seen, draw.judge, draw.images, draw.weights).interval()
+        alone = correct_difference(draw.seen, np.zeros(len(draw.judge)), draw.images, draw.weights).interval()
         if ends is not None and alone is not None:
             held.append(ends[0] <= draw.truth <= ends[1])
             ratios.append((ends[1] - ends[0]) / (alone[1] - alone[0]))
@@ -325,7 +327,7 @@ def test_what_people_would_say_of_real_edits(judge_agreement_data, key, record):
         for a, b in ((a, b) for a in sorted(said) for b in sorted(said) if a < b):
             y, f = people[a] - people[b], judge[a] - judge[b]
             seen = np.where(codes < count, y[at], np.nan)
-            ends, alone = (corrected(seen, judged, codes).interval() for judged in (f[at], 0 * f[at]))
+            ends, alone = (correct_difference(seen, judged, codes).interval() for judged in (f[at], 0 * f[at]))
             if ends and alone:
                 low, high = _judges_own(f[at] / 10, codes)
                 inside = ends[0] <= y.mean() <= ends[1]

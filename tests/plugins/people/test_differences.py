@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.people.differences import NEXT, by_votes, corrected, peoples_differences
+from edit_eval.plugins.people.differences import NEXT, compare_by_votes, correct_difference, peoples_differences
 from edit_eval.plugins.people.sheet import explanation
 from edit_eval.records import Scale
 from edit_eval.statistics.comparison import columns_to_test
@@ -48,7 +48,7 @@ def test_votes_are_shares_won_less_shares_lost(columns):
     assert pair.people_alone.difference == pytest.approx(np.mean(values))
     people = np.full(90, np.nan)
     people[::3] = values
-    by_hand = corrected(people, np.array(SCORES["a"]) - np.array(SCORES["b"]), np.arange(90))
+    by_hand = correct_difference(people, np.array(SCORES["a"]) - np.array(SCORES["b"]), np.arange(90))
     assert pair.corrected.difference == pytest.approx(by_hand.value)
     assert pair.corrected.ci95 == pytest.approx(by_hand.interval(lowest=-1, highest=1))
     assert (pair.answers, pair.raters, pair.images, pair.total_images) == (30, 1, 30, 90)
@@ -144,13 +144,13 @@ def test_a_rater_of_a_run_who_always_takes_one_side_is_set_apart_and_named(colum
     honest = votes(range(30))
     blind = [replace(vote, choice="left", rater="blind") for vote in honest]
     tested = columns_to_test(run)
-    alone, both = by_votes(tested, honest), by_votes(tested, [*honest, *blind])
+    alone, both = compare_by_votes(tested, honest), compare_by_votes(tested, [*honest, *blind])
     assert alone.pairs[0].answers == 30
     assert msgspec.structs.replace(both, set_apart=[]) == alone
     assert (alone.set_apart, both.set_apart) == ([], ["blind"])
     assert any("blind" in line for line in explanation(both))
     with pytest.raises(ConfigurationError, match="none of the 0 answers"):
-        by_votes(tested, blind)
+        compare_by_votes(tested, blind)
     assert peoples_differences(columns, blind).pairs[0].answers == 30, "a file says nothing of its sides"
 
 

@@ -91,14 +91,14 @@ def test_a_side_of_each_pair_is_found_by_the_pairs_id_in_any_order(tmp_path: Pat
     made = laid_out(tmp_path)
     parameters = EditOfPair.Parameters("mmrb2", str(made.folder), "A")
     ids = [f"p{number}" for number in range(6)]
-    there = EditOfPair.finished(parameters, SampleNames(ids))
+    there = EditOfPair.match_edits(parameters, SampleNames(ids))
     assert len(there.files) == 6
-    assert EditOfPair.finished(parameters, SampleNames(ids[::-1])).files == there.files
-    some = EditOfPair.finished(parameters, SampleNames(["p1", "P2", "p7"]))
+    assert EditOfPair.match_edits(parameters, SampleNames(ids[::-1])).files == there.files
+    some = EditOfPair.match_edits(parameters, SampleNames(["p1", "P2", "p7"]))
     assert some.files == {"p1": there.files["p1"]}
     assert "did you mean row 3 (p2)?" in some.lacking["P2"]
     assert len(some.left) == 5
-    assert "no edit of sample 'x' in side A of" in EditOfPair.finished(parameters, SampleNames(["x"])).lacking["x"]
+    assert "no edit of sample 'x' in side A of" in EditOfPair.match_edits(parameters, SampleNames(["x"])).lacking["x"]
 
 
 @pytest.mark.parametrize(

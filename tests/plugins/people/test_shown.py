@@ -15,12 +15,12 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.page.charts import charts
 from edit_eval.plugins.page.page import page
 from edit_eval.plugins.people.analysis import PeopleAnalysis, VotesAnalysis
-from edit_eval.plugins.people.differences import People, by_votes, peoples_differences
+from edit_eval.plugins.people.differences import People, compare_by_votes, peoples_differences
 from edit_eval.plugins.people.sheet import people_sheet, rows_of
 from edit_eval.plugins.people.votes import PeoplesVotes, peoples_votes
 from edit_eval.plugins.people.votes_sheet import votes_sheet
 from edit_eval.reporting.analyses import RunRecords, sections, summary_of
-from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.report import markdown
 from edit_eval.reporting.table import markdown_sheet
 from edit_eval.statistics.comparison import columns_to_test
@@ -61,14 +61,14 @@ def test_of_a_run_that_people_voted_on_each_display_has_the_three_numbers(severa
     cast(several)
     summary = summary_of(several.results)
     [people] = next(section.documents for section in sections(summary) if section.name == "people")
-    assert people == by_votes(
-        columns_to_test(several.results), RunRecords(several.results).votes.counted(several.results.samples)
+    assert people == compare_by_votes(
+        columns_to_test(several.results), RunRecords(several.results).votes.to_votes(several.results.samples)
     )
     written = markdown(several.results, summary, "en")
     document = "".join(page(several.results, summary, tmp_path, language="en"))
     for pair in people.pairs:
         for row in rows_of(people, pair):
-            figures = signed(row.estimate.difference), signed_span(row.estimate.ci95)
+            figures = format_signed(row.estimate.difference), format_signed_span(row.estimate.ci95)
             assert " | ".join(figures) in written
             assert all(f">{figure}</td>" in document for figure in figures)
     assert 'id="people"' in document
@@ -166,6 +166,6 @@ def test_documents_are_read_back_as_themselves(several: Report) -> None:
     documents = {section.name: section.documents for section in sections(summary_of(several.results))}
     assert (type(documents["votes"][0]), type(documents["people"][0])) == (PeoplesVotes, People)
     theirs = preferences(
-        RunRecords(several.results).votes.counted(several.results.samples), several.results.edit_models
+        RunRecords(several.results).votes.to_votes(several.results.samples), several.results.edit_models
     )
     assert documents["votes"][0].strengths == theirs.strengths

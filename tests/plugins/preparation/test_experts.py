@@ -15,7 +15,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import ModelSection
 from edit_eval.execution.machine.memory import GIB
 from edit_eval.plugins.preparation.checks import Context, rooms
-from edit_eval.plugins.preparation.fitting import Wanted, fit_findings, need_of
+from edit_eval.plugins.preparation.fitting import PlacedModel, fit_findings, need_of
 from edit_eval.plugins.preparation.planning import ImaginedMachine
 from edit_eval.plugins.preparation.weights import Weights, expert_bytes, transformers_version
 from edit_eval.scheduling.tasks import Model
@@ -68,7 +68,7 @@ def test_the_shape_is_that_of_the_weights_and_others_have_no_experts(tmp_path: P
 
 def findings(section: ModelSection, version_of: Sequence[int], free: float) -> list[tuple[str, str, str]]:
     places = (("cuda:0",),)
-    model = Wanted(Model.of("judge:qwen3_vl", places), section, weights(), expert_bytes=version_of[0])
+    model = PlacedModel(Model.from_key("judge:qwen3_vl", places), section, weights(), expert_bytes=version_of[0])
     gpus = ImaginedMachine(1, round(free * GIB)).gpus()
     return [(finding.level, finding.text, finding.advice) for finding in fit_findings(model, gpus, None)]
 
@@ -76,8 +76,8 @@ def findings(section: ModelSection, version_of: Sequence[int], free: float) -> l
 def test_what_doctor_says_of_a_card_of_80_gib(tmp_path: Path) -> None:
     """Batches of four: 85 GiB with transformers 4, 64.4 with 5."""
     section = judge(tmp_path, batch_size=4)
-    model = Model.of("judge:qwen3_vl", (("cuda:0",),))
-    needs = [need_of(Wanted(model, section, weights(), expert_bytes=each)) for each in (0, 1_966_080)]
+    model = Model.from_key("judge:qwen3_vl", (("cuda:0",),))
+    needs = [need_of(PlacedModel(model, section, weights(), expert_bytes=each)) for each in (0, 1_966_080)]
     assert [round(need.total / GIB, 1) for need in needs if need] == [64.4, 84.7]
     [(level, text, advice)] = findings(section, [1_966_080], 79.6)
     assert level == "warning"
@@ -95,6 +95,6 @@ def test_a_run_decides_by_it_too(tmp_path: Path) -> None:
         params = {"model_name": JUDGE, "python": python, "batch_size": 4, "device_ids": "auto"}
         source["reward_model"] = {"type": "qwen3_vl", "params": params}
         configured = load_configuration(source)
-        models = [Model.of(key, (("cuda:0",),)) for key in configured.models]
+        models = [Model.from_key(key, (("cuda:0",),)) for key in configured.models]
         context = Context(configured, ImaginedMachine(1, round(79.6 * GIB)), laid_out=models)
         assert rooms(context)["swap"].answer == answer

@@ -13,13 +13,13 @@ from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.memory import GIB
 from edit_eval.plugins.preparation.fitting import (
     CONTEXT,
-    Wanted,
+    PlacedModel,
     claim_of,
     fit_findings,
+    gpu_sharing_findings,
     host_findings,
     need_of,
     remedies,
-    together_findings,
     weights_of,
 )
 from edit_eval.plugins.preparation.weights import Weights, find_weights
@@ -34,7 +34,7 @@ def gpu(number: int, free: float, total: float | None = None, **more: Any) -> Gp
 
 def wanted(
     name: str, *devices: str, batch_size: int = 1, places: tuple[tuple[str, ...], ...] = (), **more: Any
-) -> Wanted:
+) -> PlacedModel:
     """The published model of that name on these devices, one replica each."""
     placement = {key: more.pop(key) for key in ("offload", "devices_per_replica") if key in more}
     kind = "judge" if name == JUDGE else "edit"
@@ -48,7 +48,7 @@ def wanted(
     )
     weights = find_weights(name, None, parameters["dtype"], {"HF_HOME": "/nowhere"})
     chosen = places or tuple((device,) for device in devices)
-    return Wanted(Model.of(f"{kind}:m", chosen), section, weights, can_offload=True)
+    return PlacedModel(Model.from_key(f"{kind}:m", chosen), section, weights, can_offload=True)
 
 
 def levels(findings: list[Finding]) -> list[str]:
@@ -199,25 +199,25 @@ class TestRemedies:
 
 
 class TestTogether:
-    def models(self) -> list[Wanted]:
+    def models(self) -> list[PlacedModel]:
         return [wanted(EDITOR, "cuda:0", "cuda:1"), wanted(JUDGE, "cuda:0")]
 
     def test_both_on_an_h200_is_offered(self) -> None:
-        (finding,) = together_findings(self.models(), [gpu(0, 139), gpu(1, 139)], "swap")
+        (finding,) = gpu_sharing_findings(self.models(), [gpu(0, 139), gpu(1, 139)], "swap")
         assert finding.level == "note"
         assert "execution.placement: together" in finding.advice
 
     def test_both_on_80_gib_is_not(self) -> None:
-        assert together_findings(self.models(), [gpu(0, 79), gpu(1, 79)], "swap") == []
+        assert gpu_sharing_findings(self.models(), [gpu(0, 79), gpu(1, 79)], "swap") == []
 
     def test_asked_for_where_there_is_no_room_it_stops_the_run(self) -> None:
-        (finding,) = together_findings(self.models(), [gpu(0, 79), gpu(1, 79)], "together")
+        (finding,) = gpu_sharing_findings(self.models(), [gpu(0, 79), gpu(1, 79)], "together")
         assert finding.stops
         assert finding.advice == "execution.placement: swap"
 
     def test_models_that_share_no_gpu_are_not_looked_at(self) -> None:
         apart = [wanted(EDITOR, "cuda:1"), wanted(JUDGE, "cuda:0")]
-        assert together_findings(apart, [gpu(0, 139), gpu(1, 139)], "swap") == []
+        assert gpu_sharing_findings(apart, [gpu(0, 139), gpu(1, 139)], "swap") == []
 
 
 class TestHost:
@@ -238,7 +238,7 @@ class TestHost:
         assert host_findings([model], 8, None) == []
 
 
-def served(*devices: str, free: float = 79.0, size: float = 80.0, **serve: Any) -> tuple[Wanted, list[Gpu]]:
+def served(*devices: str, free: float = 79.0, size: float = 80.0, **serve: Any) -> tuple[PlacedModel, list[Gpu]]:
     """The published judge behind a server of ours on these devices, and these GPUs."""
     parameters = {"model": JUDGE, "serve": {"engine": "vllm", **serve}}
     asked = ProtocolSection(type="rubric", class_path="a:b")
@@ -247,7 +247,7 @@ def served(*devices: str, free: float = 79.0, size: float = 80.0, **serve: Any) 
     places = tuple((device,) for device in devices)
     weights = weights_of(section, {"HF_HOME": "/nowhere"})
     claim = claim_of(section, places, gpus)
-    return Wanted(Model.of("judge:m", places), section, weights, claim=claim), gpus
+    return PlacedModel(Model.from_key("judge:m", places), section, weights, claim=claim), gpus
 
 
 class TestServed:
@@ -298,8 +298,8 @@ class TestServed:
         judge, _ = served("cuda:0", size=141.0, free=140.0)
         gpus = [gpu(0, 140.0, 141.0)]
         other = wanted(EDITOR, "cuda:0")
-        (finding,) = together_findings([other, judge], gpus, "together")
+        (finding,) = gpu_sharing_findings([other, judge], gpus, "together")
         assert finding.level == "problem"
         assert finding.advice == "execution.placement: swap, or a smaller `serve.memory`"
         smaller, _ = served("cuda:0", size=141.0, free=140.0, memory=0.5)
-        assert not together_findings([other, smaller], gpus, "together")
+        assert not gpu_sharing_findings([other, smaller], gpus, "together")

@@ -19,7 +19,7 @@ from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.plugins.preparation import checks
 from edit_eval.plugins.preparation.cards import hub_answers
-from edit_eval.plugins.preparation.checks import CheckRow, Context, claimed_twice, devices, look, reachable
+from edit_eval.plugins.preparation.checks import CheckRow, Context, devices, double_claims, reachable, run_checks
 from edit_eval.plugins.preparation.requests import examine, plan
 from fake_nvml import gpu, install
 from small_benchmark import configuration
@@ -50,7 +50,7 @@ def big(tmp_path: Path, **params: Any) -> dict[str, Any]:
 def problems(raw: dict[str, Any], check: CheckRow, environment: dict[str, str]) -> list[str]:
     """What a check finds wrong with the edit model, on a machine without a GPU."""
     context = Context(load_configuration(raw), LocalMachine({}), environment)
-    findings = look(context, [check])
+    findings = run_checks(context, [check])
     return [finding.line for finding in findings if finding.stops and finding.who.startswith("edit model")]
 
 
@@ -156,12 +156,12 @@ def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, m
     def none(context: Context) -> list[Finding]:
         return [
             Finding("devices", "problem", f"no GPU for {wanted.section.parameters}", "buy one")
-            for wanted in context.wanted
+            for wanted in context.models
         ]
 
     monkeypatch.setattr(checks, "CHECKS", (CheckRow(none, refuses=True),))
-    assert evaluate(raw, run_dir="run", report=False).reached
-    assert evaluate(raw, run_dir="other", reuse_from=[first.path], report=False).reached
+    assert evaluate(raw, run_dir="run", report=False).has_required_coverage
+    assert evaluate(raw, run_dir="other", reuse_from=[first.path], report=False).has_required_coverage
     raw["reward_model"]["params"]["default_answer"] = "Score: 6.000"
     for options in ({"run_dir": "run"}, {"run_dir": "new", "reuse_from": [first.path]}):
         with pytest.raises(ConfigurationError, match=r"no GPU for .*Score: 6\.000.*; buy one"):
@@ -202,7 +202,7 @@ def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(
     raw["reward_model"] = {"type": "chat_endpoint", "params": params}
 
     def obstacle() -> list[Finding]:
-        return [*claimed_twice(Context(load_configuration(raw), LocalMachine({})))]
+        return [*double_claims(Context(load_configuration(raw), LocalMachine({})))]
 
     assert refusal(raw) == (
         "reward_model.params.serve: the server of chat_endpoint takes 92% of cuda:0 at its start, where testing is to "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.plugins.preparation.probing import PINS, EnvironmentProbe, shared_environments
+from edit_eval.plugins.preparation.probing import PINS, EnvironmentProbe, check_engine_environments
 
 EDITOR = EnvironmentProbe(
     "edit model a", "/e/python", "edit_model", "edit_eval.plugins.diffusers.in_worker.diffusers:DiffusersModel"
@@ -17,20 +17,20 @@ def server(python: str, *packages: str) -> EnvironmentProbe:
 
 
 def test_an_engine_beside_what_needs_other_versions_is_a_warning() -> None:
-    (finding,) = shared_environments([EDITOR, CLIENT, server("/e/python", "vllm")])
+    (finding,) = check_engine_environments([EDITOR, CLIENT, server("/e/python", "vllm")])
     assert finding.level == "warning"
     assert finding.text == f"judge b: its server shares /e/python with edit model a: {PINS['vllm']}"
     assert "`edit-eval env create DIR --for judge`" in finding.advice
-    both = shared_environments(
+    both = check_engine_environments(
         [server("/e/python", "vllm"), EnvironmentProbe("judge c: its server", "/e/python", packages=("sglang",))]
     )
     assert [finding.level for finding in both] == ["warning", "warning"]
 
 
 def test_an_engine_by_itself_says_what_it_asks_for() -> None:
-    (finding,) = shared_environments([EDITOR, CLIENT, server("/v/python", "vllm")])
+    (finding,) = check_engine_environments([EDITOR, CLIENT, server("/v/python", "vllm")])
     assert (finding.level, finding.text) == ("note", f"judge b: its server: {PINS['vllm']}")
 
 
 def test_an_engine_that_fixes_nothing_is_silent() -> None:
-    assert shared_environments([EDITOR, server("/e/python", "transformers", "torch", "fastapi")]) == []
+    assert check_engine_environments([EDITOR, server("/e/python", "transformers", "torch", "fastapi")]) == []

@@ -17,8 +17,8 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryErr
 from edit_eval.experiment import Experiment
 from edit_eval.plugins.preparation import imagined as advice_imagined
 from edit_eval.plugins.preparation import planning
-from edit_eval.plugins.preparation.imagined import ImaginedWork, stretched
-from edit_eval.plugins.preparation.planning import Cluster, ImaginedMachine, Plan, imagined_gpus
+from edit_eval.plugins.preparation.imagined import ImaginedWork, resize_experiment
+from edit_eval.plugins.preparation.planning import Cluster, ImaginedMachine, Plan, read_gpu_options
 from edit_eval.plugins.preparation.prediction import Durations, durations_of, simulate
 from edit_eval.plugins.preparation.requests import plan
 from edit_eval.records import Activity, Results, Sample, Status
@@ -128,14 +128,14 @@ def test_a_split_stays_a_split(tmp_path: Path, gpus: int, edit: Sequence[int], j
 )
 def test_memory_is_that_of_imagined_gpus(number: int | None, memory: float, fault: str) -> None:
     with pytest.raises(ConfigurationError, match=fault) as refused:
-        imagined_gpus(number, memory)
+        read_gpu_options(number, memory)
     assert "\n" not in str(refused.value)
 
 
 def test_what_the_flags_come_to() -> None:
-    assert imagined_gpus(None, None) is None
-    assert imagined_gpus(6, None) == ImaginedMachine(6)
-    two = imagined_gpus(2, 80)
+    assert read_gpu_options(None, None) is None
+    assert read_gpu_options(6, None) == ImaginedMachine(6)
+    two = read_gpu_options(2, 80)
     assert two is not None
     assert [(gpu.name, gpu.free) for gpu in two.gpus()] == [("cuda:0", 80 << 30), ("cuda:1", 80 << 30)]
 
@@ -156,7 +156,7 @@ def test_one_device_stays_one_however_many_there_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("samples", "counts"), [(24, (10, 8, 6)), (7, (3, 2, 2)), (2, (1, 1, 0)), (1, (1, 0, 0))])
 def test_samples_stretch_the_benchmark_with_equal_shares(samples: int, counts: tuple[int, ...]) -> None:
     named = [replace(sample, category=name) for sample, name in zip(small_samples(12), CATEGORIES, strict=True)]
-    made = stretched(small_experiment(named), samples).samples
+    made = resize_experiment(small_experiment(named), samples).samples
     shares = Counter(sample.category for sample in made)
     assert tuple(shares[name] for name in ("physical", "social", "causal")) == counts
     assert len({sample.id for sample in made}) == len({sample.cluster for sample in made}) == samples
@@ -167,7 +167,7 @@ def test_samples_stretch_the_benchmark_with_equal_shares(samples: int, counts: t
 def test_copies_follow_copies_and_what_they_need_is_edited_beside(samples: int) -> None:
     """Four chains of three turns, each turn of a category of its own."""
     there = small_samples(12, follows={n: n - 1 for n in range(12) if n % 3})
-    made = stretched(small_experiment(there), samples)
+    made = resize_experiment(small_experiment(there), samples)
     ids = {sample.id for sample in made.samples}
     assert len(ids - made.beside) == samples
     assert {sample.follows for sample in made.samples} - {""} <= ids
@@ -235,7 +235,7 @@ def test_a_part_that_stands_several_times_is_as_much_work_as_the_whole(
         assert len([*tasks]) == len(tasks)
         assert Counter(unit for task in tasks if task.model == "edit:e1" for unit in task.units).total() == 1000
         assert len({(task.model[:4], unit) for task in tasks for unit in task.units}) == tasks.units.total()
-        both.append((tasks.units, work.asked, work.controls, simulate(layout, tasks, timing)))
+        both.append((tasks.units, work.work_counts, work.controls, simulate(layout, tasks, timing)))
     (units, asked, controls, whole), (its_units, its_asked, its_controls, parts) = both
     assert (units, asked, controls) == (its_units, its_asked, its_controls)
     assert parts.makespan == pytest.approx(whole.makespan, rel=0.02)

@@ -16,7 +16,7 @@ from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding
 from edit_eval.plugins.preparation import probing
 from edit_eval.plugins.preparation.probing import EnvironmentProbe, environment_findings, probe
-from edit_eval.workers.probe import needed_modules
+from edit_eval.workers.probe import find_needed_modules
 
 MODEL = """
     class Judge:
@@ -308,7 +308,7 @@ class TestNeeds:
         write(tmp_path, module_of_a_user=text)
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.delitem(sys.modules, "module_of_a_user", raising=False)
-        return needed_modules("module_of_a_user")
+        return find_needed_modules("module_of_a_user")
 
     def test_imports_at_any_depth_count_but_not_those_that_may_fail(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -340,17 +340,17 @@ class TestNeeds:
         assert self.needs(tmp_path, monkeypatch, "import transformers") == ["transformers"]
 
     def test_our_adapters(self) -> None:
-        judge = needed_modules("edit_eval.plugins.local_judges.in_worker.transformers")
+        judge = find_needed_modules("edit_eval.plugins.local_judges.in_worker.transformers")
         assert judge[:2] == ["torch", "transformers"]
         assert "accelerate" in judge
         assert "diffusers" not in judge
-        assert needed_modules("edit_eval.plugins.diffusers.in_worker.diffusers")[:3] == [
+        assert find_needed_modules("edit_eval.plugins.diffusers.in_worker.diffusers")[:3] == [
             "torch",
             "diffusers",
             "transformers",
         ]
-        assert needed_modules("edit_eval.plugins.rehearse.in_worker.fake_models") == []
+        assert find_needed_modules("edit_eval.plugins.rehearse.in_worker.fake_models") == []
 
     def test_a_module_without_source_needs_nothing_that_we_know(self) -> None:
-        assert needed_modules("_struct") == []
-        assert needed_modules("no.such.module") == []
+        assert find_needed_modules("_struct") == []
+        assert find_needed_modules("no.such.module") == []

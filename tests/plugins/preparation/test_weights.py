@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from edit_eval.config.known_weights import find_release
-from edit_eval.plugins.preparation.weights import Weights, at_once, find_weights, loaded_bytes, offline, quantised_bytes
-from edit_eval.pretrained.folders import cached_folder, hub_cache, is_hub_name
+from edit_eval.plugins.preparation.weights import (
+    Weights,
+    compute_peak_bytes,
+    compute_quantised_size,
+    find_weights,
+    measure_loaded_size,
+    offline,
+)
+from edit_eval.pretrained.folders import find_cached_folder, hub_cache, is_hub_name
 
 BITS = {"F32": 32, "BF16": 16, "F16": 16, "F64": 64, "I8": 8, "U8": 8, "F8_E4M3": 8, "I64": 64}
 
@@ -66,21 +73,21 @@ class TestOneFile:
     @pytest.mark.parametrize("kind", ["F32", "BF16", "F64"])
     def test_floating_point_counts_as_it_is_loaded(self, tmp_path: Path, kind: str, dtype: str, expected: int) -> None:
         path = safetensors(tmp_path / "a.safetensors", w=(kind, [7, 3]), bias=(kind, []))
-        assert loaded_bytes(path, dtype) == (21 + 1) * expected
+        assert measure_loaded_size(path, dtype) == (21 + 1) * expected
 
     def test_what_is_quantised_counts_as_it_is_stored(self, tmp_path: Path) -> None:
         path = safetensors(tmp_path / "a.safetensors", w=("U8", [100]), v=("F8_E4M3", [50]), scale=("F32", [10]))
-        assert loaded_bytes(path, "bfloat16") == 100 + 50 + 20
+        assert measure_loaded_size(path, "bfloat16") == 100 + 50 + 20
 
     def test_a_file_that_was_cut_off_says_how_much_is_there(self, tmp_path: Path) -> None:
         path = safetensors(tmp_path / "a.safetensors", w=("F32", [1000]))
         whole = path.read_bytes()
         path.write_bytes(whole[:-1])
         with pytest.raises(ValueError, match=f"cut off: it has {len(whole) - 1} of {len(whole)} bytes"):
-            loaded_bytes(path, "bfloat16")
+            measure_loaded_size(path, "bfloat16")
         path.write_bytes(whole[:40])
         with pytest.raises(ValueError, match=r"a\.safetensors is cut off"):
-            loaded_bytes(path, "bfloat16")
+            measure_loaded_size(path, "bfloat16")
 
     @pytest.mark.parametrize(
         "content", [b"", b"12345678", b"\x05\0\0\0\0\0\0\0[1,2]", b"\x02\0\0\0\0\0\0\0no", b"\xff" * 99]
@@ -88,19 +95,19 @@ class TestOneFile:
     def test_something_else_is_refused(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / "a.safetensors").write_bytes(content)
         with pytest.raises(ValueError, match="is not a safetensors file"):
-            loaded_bytes(tmp_path / "a.safetensors", "bfloat16")
+            measure_loaded_size(tmp_path / "a.safetensors", "bfloat16")
 
     def test_a_pointer_of_git_lfs_is_recognised(self, tmp_path: Path) -> None:
         (tmp_path / "a.safetensors").write_text("version https://git-lfs.example/spec/v1\noid sha256:1\nsize 40\n")
         with pytest.raises(ValueError, match="git lfs pull"):
-            loaded_bytes(tmp_path / "a.safetensors", "bfloat16")
+            measure_loaded_size(tmp_path / "a.safetensors", "bfloat16")
 
 
 class TestFolders:
     def test_a_pipeline_is_counted_by_part(self, tmp_path: Path) -> None:
         weights = find_weights(str(pipeline(tmp_path / "edit")), None, "bfloat16", {})
         assert weights.parts == {"transformer": 800, "vae": 10}
-        assert weights.loaded == 810
+        assert weights.bytes_in_memory == 810
         assert weights.faults == ()
         assert weights.stored > 405 * 4  # on the disk it is float32
 
@@ -173,26 +180,26 @@ class TestHub:
     def test_a_branch_or_a_commit(self, tmp_path: Path) -> None:
         environment = self.cached(tmp_path, "next")
         name = "Qwen/Qwen3-VL-30B-A3B-Instruct"
-        assert cached_folder(name, None, environment) is None
+        assert find_cached_folder(name, None, environment) is None
         for revision in ("next", "c0ffee-next"):
-            folder = cached_folder(name, revision, environment)
+            folder = find_cached_folder(name, revision, environment)
             assert folder is not None
             assert folder.name == "c0ffee-next"
 
     def test_what_is_not_there_is_known_by_its_published_configuration(self, tmp_path: Path) -> None:
         weights = find_weights("Qwen/Qwen-Image-Edit", None, "bfloat16", {"HF_HOME": str(tmp_path)})
         assert weights.folder is None
-        assert weights.loaded == pytest.approx(57.7e9, rel=0.001)
-        assert weights.stored == weights.loaded
+        assert weights.bytes_in_memory == pytest.approx(57.7e9, rel=0.001)
+        assert weights.stored == weights.bytes_in_memory
         wide = find_weights("Qwen/Qwen-Image-Edit", None, "float32", {"HF_HOME": str(tmp_path)})
-        assert (wide.loaded, wide.stored) == (2 * weights.loaded, weights.stored)
+        assert (wide.bytes_in_memory, wide.stored) == (2 * weights.bytes_in_memory, weights.stored)
         judge = find_weights("Qwen/Qwen3-VL-30B-A3B-Instruct", None, "bfloat16", {"HF_HOME": str(tmp_path)})
-        assert judge.loaded == pytest.approx(62.1e9, rel=0.001)
+        assert judge.bytes_in_memory == pytest.approx(62.1e9, rel=0.001)
         assert sum(find_release("Qwen/Qwen3-VL-8B-Instruct").parts.values()) * 2 == pytest.approx(17.5, abs=0.1)
 
     def test_an_unknown_model_has_no_number(self, tmp_path: Path) -> None:
         weights = find_weights("somebody/model", None, "bfloat16", {"HF_HOME": str(tmp_path)})
-        assert (weights.folder, weights.parts, weights.loaded, weights.stored) == (None, {}, 0, 0)
+        assert (weights.folder, weights.parts, weights.bytes_in_memory, weights.stored) == (None, {}, 0, 0)
 
     @pytest.mark.parametrize(
         ("environment", "expected"),
@@ -233,15 +240,17 @@ class TestHub:
 def test_quantised_weights(load: dict[str, Any], expected: float | None) -> None:
     """Of a thousand numbers, nine hundred in linear layers."""
     weights = Weights("", None, {"transformer": 2000}, matrices={"transformer": 900})
-    quantised = quantised_bytes(load, "transformer", weights, "bfloat16")
+    quantised = compute_quantised_size(load, "transformer", weights, "bfloat16")
     assert quantised == (None if expected is None else pytest.approx(expected, abs=0.1))
 
 
 def test_layers_one_after_the_other() -> None:
     """Two of a block at most, and what holds weights around them; a head without the embedding of its size."""
     modules = {"embed": 90, "lm_head": 90, "norm": 1, "blocks.0.a": 40, "blocks.0.mlp.0": 30, "blocks.0.mlp.2": 25}
-    assert at_once(modules) == 90 + 1
-    assert at_once({**modules, "blocks.1.a": 80, "blocks.1.norm": 1}) == 90 + 1
-    assert at_once({**modules, "blocks.1.a": 80, "blocks.1.b": 30}) == 80 + 30
-    assert at_once({**modules, "": 3, "blocks": 50}) == 3 + 50 + 40 + 30, "what lies around stays while they compute"
-    assert at_once({}) == 0
+    assert compute_peak_bytes(modules) == 90 + 1
+    assert compute_peak_bytes({**modules, "blocks.1.a": 80, "blocks.1.norm": 1}) == 90 + 1
+    assert compute_peak_bytes({**modules, "blocks.1.a": 80, "blocks.1.b": 30}) == 80 + 30
+    assert compute_peak_bytes({**modules, "": 3, "blocks": 50}) == 3 + 50 + 40 + 30, (
+        "what lies around stays while they compute"
+    )
+    assert compute_peak_bytes({}) == 0

@@ -278,7 +278,7 @@ def test_a_terminal_that_somebody_made_non_blocking(tmp_path: Path) -> None:
 
     reader = threading.Thread(target=take, daemon=True)
     with os.fdopen(slave, "w") as stream:
-        file = live.unbuffered(stream)
+        file = live.open_unbuffered(stream)
         reader.start()
         file.write("line\n" * 20_000)
         file.write("end")
@@ -422,7 +422,7 @@ def directory(tmp_path: Path) -> Any:
 
 def test_what_is_written_is_what_is_read(directory: RunDirectory) -> None:
     write_live(directory, SNAPSHOT)
-    state = read_live(RunDirectory.existing(directory.path))
+    state = read_live(RunDirectory.open_existing(directory.path))
     assert state is not None
     assert {name: getattr(state, name) for name in vars(SNAPSHOT)} == vars(SNAPSHOT)
     assert (state.schema, state.start, state.ended) == (1, 1, False)

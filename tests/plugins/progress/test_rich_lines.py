@@ -12,16 +12,16 @@ from rich.console import Console, ConsoleRenderable
 
 from edit_eval.execution.contract import Meter
 from edit_eval.plugins.progress import progress as live
-from edit_eval.plugins.progress.displays import LINES_AT_ONCE, RichProgress, bars_of, rendered
+from edit_eval.plugins.progress.displays import LINES_AT_ONCE, RichProgress, bars_of, render_line
 from edit_eval.plugins.progress.lines import (
     Assignment,
     AssignmentRow,
     BenchmarkProgress,
     CategoryDone,
+    EventLine,
     Judged,
     Line,
-    Said,
-    skipped,
+    omission_line,
 )
 from edit_eval.records import Scoring
 from edit_eval.reporting.live import Count, DeviceView, Snapshot
@@ -66,19 +66,19 @@ LINES: list[Line] = [
         ),
         17,
     ),
-    Said("loaded", "qwen_image_edit on cuda:0 in 41 s (1 of 2), 57.7 GiB"),
-    Said("loaded", "qwen_image_edit on cuda:1 in 3 min 10 s (2 of 2)"),
+    EventLine("loaded", "qwen_image_edit on cuda:0 in 41 s (1 of 2), 57.7 GiB"),
+    EventLine("loaded", "qwen_image_edit on cuda:1 in 3 min 10 s (2 of 2)"),
     judged(7.25, "编辑基本符合指令,光影一致,但边缘略有瑕疵,整体自然,天空的颜色也与日落相符。"),
     judged(10.0, "The pendant hangs naturally, and its shadow follows the light of the window.\nScore: 10", "7"),
-    Said("failed", "unparseable: I would say 6, perhaps 7, all in all.", "00012_物理_medium"),
-    Said("failed", "no edit: the image is black: all values are 0", "00031_环境_hard"),
+    EventLine("failed", "unparseable: I would say 6, perhaps 7, all in all.", "00012_物理_medium"),
+    EventLine("failed", "no edit: the image is black: all values are 0", "00031_环境_hard"),
     CategoryDone("physical", 48, 50, 6.4321, 2.0, 9.5, TEN),
     CategoryDone("social · one · strict", 0, 50, None, None, None, TEN),
-    Said(
+    EventLine(
         "died", "qwen_image_edit on cuda:1: its process was killed by SIGKILL (the kernel may have run out of memory)"
     ),
-    Said("note", "cuda:1 is 12 % slower than the others at editing with qwen_image_edit"),
-    skipped(12),
+    EventLine("note", "cuda:1 is 12 % slower than the others at editing with qwen_image_edit"),
+    omission_line(12),
 ]
 
 
@@ -186,11 +186,11 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_colours_are_few() -> None:
-    assert drawn(rendered(judged(7.25, "A fine edit indeed."), 17), colours=True)[0] == (
+    assert drawn(render_line(judged(7.25, "A fine edit indeed."), 17), colours=True)[0] == (
         "\x1b[1m   7.250\x1b[0m  00012_物理_medium  \x1b[2mA fine edit indeed.\x1b[0m"
     )
-    assert drawn(rendered(judged(7.25, "Score: 7.250"), 17))[0].split() == ["7.250", "00012_物理_medium"]
-    failed = drawn(rendered(Said("failed", "refused: ?", "00012_物理_medium"), 17), colours=True)[0]
+    assert drawn(render_line(judged(7.25, "Score: 7.250"), 17))[0].split() == ["7.250", "00012_物理_medium"]
+    failed = drawn(render_line(EventLine("failed", "refused: ?", "00012_物理_medium"), 17), colours=True)[0]
     assert failed == "\x1b[31m  failed\x1b[0m  00012_物理_medium  refused: ?"
 
 
@@ -198,9 +198,9 @@ def test_text_of_others_is_text() -> None:
     lines: list[Line] = [
         Assignment("pull", (AssignmentRow("edit", EVIL, ("cpu:0",), 3),), 40),
         judged(5.0, EVIL, EVIL),
-        Said("failed", EVIL, EVIL),
+        EventLine("failed", EVIL, EVIL),
         CategoryDone(EVIL, 1, 1, 5.0, 5.0, 5.0, TEN),
-        Said("note", EVIL),
+        EventLine("note", EVIL),
     ]
     file = io.StringIO()
     RichProgress(terminal(file)).write(lines)
@@ -238,9 +238,9 @@ def test_drawing_only_what_has_changed() -> None:
 def test_the_bars_go_and_the_cursor_comes_back() -> None:
     file = io.StringIO()
     progress = RichProgress(terminal(file), Clock())
-    progress.draw([Said("note", "first")], SNAPSHOT)
+    progress.draw([EventLine("note", "first")], SNAPSHOT)
     progress.draw([judged(7.25, "A fine edit indeed.")], SNAPSHOT)
-    progress.close([Said("note", "last")], SNAPSHOT)
+    progress.close([EventLine("note", "last")], SNAPSHOT)
     text = file.getvalue()
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1
     visible = screen(text)
@@ -279,7 +279,7 @@ def screen(text: str) -> list[str]:
 
 def test_a_flood_of_lines_is_cut() -> None:
     file = io.StringIO()
-    RichProgress(terminal(file)).write([Said("note", str(n)) for n in range(LINES_AT_ONCE + 30)])
+    RichProgress(terminal(file)).write([EventLine("note", str(n)) for n in range(LINES_AT_ONCE + 30)])
     lines = file.getvalue().splitlines()
     assert lines[0].strip() == "(30 lines skipped)"
     assert lines[-1].strip() == f"note  {LINES_AT_ONCE + 29}"
@@ -295,7 +295,7 @@ def test_the_reading_of_a_benchmark_has_a_bar_that_goes(tmp_path: Path) -> None:
         progress.reading(BenchmarkProgress(tick + 1, 100_000_000 * tick, 500_000_000), 100.0 + tick / 10)
     assert file.getvalue().count("reading the benchmark") == 3
     assert "5 samples, 400 of 500 MB" in file.getvalue()
-    progress.write([Said("note", "said meanwhile")])
+    progress.write([EventLine("note", "said meanwhile")])
     progress.has_read()
     assert [line.strip() for line in screen(file.getvalue()) if line] == ["note  said meanwhile"]
     progress.has_read()
@@ -328,4 +328,4 @@ def test_lines_are_written_to_the_notebook_and_not_to_the_servers_terminal() -> 
             raise AssertionError("that is another place")
 
     stream: Any = Stream()
-    assert live.unbuffered(stream) is stream
+    assert live.open_unbuffered(stream) is stream

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.contract import Meter
-from edit_eval.plugins.progress.lines import Assignment, CategoryDone, Judged, Said, skipped
+from edit_eval.plugins.progress.lines import Assignment, CategoryDone, EventLine, Judged, omission_line
 from edit_eval.plugins.progress.state import LINES_KEPT, ProgressState
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.live import Snapshot
-from edit_eval.store.recall import recall
+from edit_eval.store.recall import load_journals
 from edit_eval.store.table import JudgementTable
 from reporting.simulated_runs import TEN, Recording, SimulatedRun, Watched, a_judgement
 from simulated_driver import Fate
@@ -52,15 +52,15 @@ def test_the_end_agrees_with_the_records(tmp_path: Path, schedule: str, by_categ
     assert last.judgements.ok == sum(j.status is Status.OK for j in judgements)
     failed = [j for j in judgements if j.status not in (Status.OK, Status.EDIT_FAILED)]
     assert last.judgements.failed == len(failed) == 16
-    assert last.failed == 20
+    assert last.n_failed == 20
     assert last.fraction == 1.0
     assert last.left == 0
     assert {d.activity for d in last.devices} == {""}
 
     assert len(display.of(Judged)) == last.judgements.ok
-    unscored = [line.about for line in display.of(Said) if line.tag == "failed" and "no edit" not in line.words]
+    unscored = [line.about for line in display.of(EventLine) if line.tag == "failed" and "no edit" not in line.words]
     assert len(unscored) == 16
-    lost = {line.about.partition(" ")[0] for line in display.of(Said) if line.words.startswith("no edit: ")}
+    lost = {line.about.partition(" ")[0] for line in display.of(EventLine) if line.words.startswith("no edit: ")}
     assert lost == {"00002_物理_hard", "00007_环境_hard"}
     assert not [words for words in display.said("note") if "given up" in words]
 
@@ -256,7 +256,7 @@ def test_a_slower_device_is_named_once(tmp_path: Path) -> None:
         device = f"cuda:{number % 3}"
         seconds = (47.0 if device == "cuda:1" else 40.0) + 0.3 * (number % 4)
         state.edit(edited(run, number, device, seconds))
-    (note,) = (line for line in state.take_lines() if isinstance(line, Said))
+    (note,) = (line for line in state.take_lines() if isinstance(line, EventLine))
     assert note.words.startswith("cuda:1 is 17 % slower than the others at editing with qwen_image_edit")
 
 
@@ -268,7 +268,7 @@ def test_no_other_device_is_named(tmp_path: Path, seconds: tuple[float, ...]) ->
     state = state_of(run)
     for number in range(60):
         state.edit(edited(run, number, f"cuda:{number % 3}", seconds[number % 3]))
-    assert not [line for line in state.take_lines() if isinstance(line, Said)]
+    assert not [line for line in state.take_lines() if isinstance(line, EventLine)]
 
 
 def test_chance_names_no_device(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_chance_names_no_device(tmp_path: Path) -> None:
     state = state_of(run)
     for number, seconds in enumerate([1, 3, 9, 9, 2, 2, 8, 9, 1, 3, 9, 9]):  # means of 5 and 5.8, far apart each
         state.edit(edited(run, number, f"cuda:{number % 2}", float(seconds)))
-    assert not [line for line in state.take_lines() if isinstance(line, Said)]
+    assert not [line for line in state.take_lines() if isinstance(line, EventLine)]
 
 
 def test_being_told_twice_changes_nothing(tmp_path: Path) -> None:
@@ -301,8 +301,8 @@ def test_a_display_that_is_too_slow_loses_the_oldest_lines(tmp_path: Path) -> No
     for number in range(LINES_KEPT + 49):
         state.note(str(number))
     lines = state.take_lines()
-    assert lines[0] == skipped(50)  # the plan was the first line
-    assert lines[1] == Said("note", "49")
+    assert lines[0] == omission_line(50)  # the plan was the first line
+    assert lines[1] == EventLine("note", "49")
     assert len(lines) == 1 + LINES_KEPT
     assert state.take_lines() == []
 
@@ -314,7 +314,7 @@ def test_scores_of_a_run_that_goes_on_count_from_the_start(tmp_path: Path) -> No
         picture = tmp_path / edit["image"]
         picture.parent.mkdir(parents=True, exist_ok=True)
         picture.write_bytes(b"9 bytes..")
-    notes = recall(run.matrix, run.directory.read("edits"), [], tmp_path, lambda status: False)
+    notes = load_journals(run.matrix, run.directory.read("edits"), [], tmp_path, lambda status: False)
     assert notes == []
     first = watch(run, only_the_end=True).snapshots[0]
     assert (first.edits.ok, first.judgements.ok) == (6, 0)

@@ -14,28 +14,40 @@ from edit_eval.plugins.progress.lines import (
     AssignmentRow,
     BenchmarkProgress,
     CategoryDone,
+    EventLine,
     Judged,
-    Said,
     category_sentence,
     devices,
-    failed,
-    loaded,
+    judgement_failure,
+    load_words,
     plan_sentence,
 )
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.live import Count, DeviceView, Snapshot, counts, device_words, ending, left, more_devices, rate
+from edit_eval.reporting.live import (
+    Count,
+    DeviceView,
+    Snapshot,
+    counts,
+    device_words,
+    ending_words,
+    more_devices,
+    rate,
+    time_left_words,
+)
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 from simulated_driver import Fate
 
 
 def test_a_failure_has_its_reason_or_else_the_answer() -> None:
     refused = a_judgement(None, status=Status.OUT_OF_RANGE, answer="Score: 12")
-    assert failed(refused) == "score out of range: Score: 12"
+    assert judgement_failure(refused) == "score out of range: Score: 12"
 
 
 def test_which_load_of_a_model_it_is() -> None:
-    assert loaded("qwen", "cuda:0", 41.3, 1, 2, int(57.7 * (1 << 30))) == "qwen on cuda:0 in 41 s (1 of 2), 57.7 GiB"
-    assert loaded("qwen", "cuda:1", 190.0, 3, 2) == "qwen on cuda:1 in 3 min 10 s (again)"
+    assert (
+        load_words("qwen", "cuda:0", 41.3, 1, 2, int(57.7 * (1 << 30))) == "qwen on cuda:0 in 41 s (1 of 2), 57.7 GiB"
+    )
+    assert load_words("qwen", "cuda:1", 190.0, 3, 2) == "qwen on cuda:1 in 3 min 10 s (again)"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +82,7 @@ def test_rate(per_minute: float, shown: str) -> None:
     ],
 )
 def test_left(snapshot: Snapshot, shown: str) -> None:
-    assert left(snapshot) == shown
+    assert time_left_words(snapshot) == shown
 
 
 # -- scales --
@@ -110,11 +122,11 @@ def test_controls_are_said_while_they_are_left_and_count_to_the_whole() -> None:
     some = Count(ok=12, failed=3, total=75, settled=15)
     snapshot = Snapshot(edits=Count(4, 0, 4, 4), judgements=Count(4, 0, 4, 4), controls=some)
     assert counts(snapshot) == ["edits 4/4", "scores 4/4", "controls 15/75"]
-    assert (snapshot.fraction, snapshot.failed) == ((4 + 4 + 15) / (4 + 4 + 75), 0)
-    assert ending(snapshot) == "4 of 4 edits, 4 of 4 scores, 60 not done, in 0.0 s"
+    assert (snapshot.fraction, snapshot.n_failed) == ((4 + 4 + 15) / (4 + 4 + 75), 0)
+    assert ending_words(snapshot) == "4 of 4 edits, 4 of 4 scores, 60 not done, in 0.0 s"
     over = Snapshot(edits=Count(4, 0, 4, 4), judgements=Count(4, 0, 4, 4), controls=Count(72, 3, 75, 75))
     assert counts(over) == ["edits 4/4", "scores 4/4"]
-    assert ending(over) == "4 of 4 edits, 4 of 4 scores, in 0.0 s"
+    assert ending_words(over) == "4 of 4 edits, 4 of 4 scores, in 0.0 s"
 
 
 # -- devices --
@@ -235,7 +247,7 @@ def test_text_is_text() -> None:
     file = io.StringIO()
     evil = "\x1b[2J\x1b]0;owned\x07 line\nfailed: all of it"
     PlainProgress(file, lambda: "now").write(
-        [Said("note", evil), Said("failed", evil, evil), CategoryDone(evil, 1, 2, 3.0, 2.0, 4.0, TEN)]
+        [EventLine("note", evil), EventLine("failed", evil, evil), CategoryDone(evil, 1, 2, 3.0, 2.0, 4.0, TEN)]
     )
     assert file.getvalue().count("\n") == 3
     assert file.getvalue().replace("\n", "").isprintable()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from edit_eval.plugins.published.checklist import Checklist
-from edit_eval.protocols.contract import fault, scoring
+from edit_eval.protocols.contract import fault, scoring_of
 from edit_eval.records import Reply, Scale, Status
 from protocols.judged import judged, sample
 
@@ -114,7 +114,7 @@ def test_a_question_cannot_end_its_own_quotation():
 
 
 def test_both_scores_run_from_0_to_1():
-    made = scoring("checklist", protocol())
+    made = scoring_of("checklist", protocol())
     assert made.headline == "share"
     assert made.scales == dict.fromkeys(("share", "all"), Scale(lowest=0, highest=1))
 

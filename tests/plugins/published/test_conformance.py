@@ -23,7 +23,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from edit_eval.config.components import import_class, known, registered
+from edit_eval.config.components import import_class, list_components, list_registrations
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.pictures import with_steps
 from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
@@ -52,7 +52,7 @@ from protocols.judged import judged, judgement, sample
 ROWS = Path(__file__).parent / "conformance" / "rows"
 FORMS = ("criteria", "checklist")
 """Protocols for questions of one's own, of no authors."""
-PUBLISHED = [each for each in registered() if ".published." in each.class_path and each.name not in FORMS]
+PUBLISHED = [each for each in list_registrations() if ".published." in each.class_path and each.name not in FORMS]
 CERTIFICATES = {
     component.name: import_class("protocol", component.class_path).certificate
     for component in PUBLISHED
@@ -318,7 +318,7 @@ def test_the_list_says_what_is_certified_and_imports_nothing_for_it() -> None:
     assert len(CERTIFICATES) == 13
     listed = {
         component.name: dict(component.certificate)
-        for component in known("protocol")
+        for component in list_components("protocol")
         if ".published." in component.class_path
     }
     stated = {name: {**vars(certificate)} for name, certificate in CERTIFICATES.items()}

@@ -14,7 +14,7 @@ from edit_eval.plugins.published.imgedit import ImgEditScores
 from edit_eval.plugins.published.kris import KrisScores
 from edit_eval.plugins.published.risebench import RISEBenchScores
 from edit_eval.plugins.published.unireditbench import UniREditBenchScores
-from edit_eval.protocols.contract import fault, scoring
+from edit_eval.protocols.contract import fault, scoring_of
 from edit_eval.records import Reply, Status
 from protocols.judged import judged, sample
 
@@ -91,7 +91,7 @@ class TestRubric:
     def test_its_score_is_the_mean(self, tmp_path):
         row = judged(own(tmp_path), sample(category="x"), {"add": '{"score": [1, 4]}', "look": '{"score": [5]}'})
         assert row.scores == {"score": 10 / 3, "a": 1, "b": 4, "c": 5}
-        assert scoring("criteria", own(tmp_path)).parts == ("a", "b", "c")
+        assert scoring_of("criteria", own(tmp_path)).parts == ("a", "b", "c")
 
     @pytest.mark.parametrize(
         ("text", "said"),

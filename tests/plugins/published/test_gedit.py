@@ -24,7 +24,7 @@ from edit_eval.benchmarks.selection import refuse_bad
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.plugins.published.gedit import GEdit, VIEScore
-from edit_eval.protocols.contract import Missing, fault, scoring
+from edit_eval.protocols.contract import Missing, fault, scoring_of
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import LANGUAGES, Reply, Sample, Scale, Status
 from late_imports import Late
@@ -346,7 +346,7 @@ class TestScores:
         row = judged(protocol(), sample(), both([8, 9], [7, 9]))
         numbers = {"success": 8, "restraint": 9, "naturalness": 7, "no_artifacts": 9}
         assert row.scores == {"SC": 8, "PQ": 7, "O": math.sqrt(56), **numbers}
-        assert scoring("viescore", protocol()).parts == tuple(numbers)
+        assert scoring_of("viescore", protocol()).parts == tuple(numbers)
         assert row.readings[0]["SC"].reason == "So."
 
     def test_no_success_is_no_score(self):
@@ -360,7 +360,7 @@ class TestScores:
         assert {name: why[0] for name, why in row.missing.items()} == lacking
 
     def test_scales(self):
-        made = scoring("viescore", protocol())
+        made = scoring_of("viescore", protocol())
         assert made.headline == "O"
         assert set(made.scales.values()) == {Scale(lowest=0, highest=10, mean_over="categories")}
 

@@ -16,7 +16,7 @@ import pytest
 from benchmarks.authors_files import Authors
 from benchmarks.five_dimension_files import picture
 from edit_eval.asking import with_clusters
-from edit_eval.benchmarks.selection import passing, with_predecessors
+from edit_eval.benchmarks.selection import filter_samples, with_predecessors
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.published.imgedit import _LINES, TYPES, ImgEdit, ImgEditScores
 from edit_eval.protocols.contract import Missing
@@ -77,7 +77,7 @@ class TestSamples:
             ("content_memory_1_2", "content_memory_1_1", [], ""),
             ("content_memory_1_3", "content_memory_1_2", [], ""),
         ]
-        chosen = with_clusters(with_predecessors(samples, passing(samples, sample_ids=["content_memory_1_3"])))
+        chosen = with_clusters(with_predecessors(samples, filter_samples(samples, sample_ids=["content_memory_1_3"])))
         assert [s.fault for s in chosen] == ["", "", ""], "what it follows is chosen, too"
         assert len({s.cluster for s in chosen}) == 1
 

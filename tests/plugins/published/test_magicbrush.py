@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.authors_files import Authors
 from benchmarks.five_dimension_files import picture
-from edit_eval.benchmarks.selection import passing, with_predecessors
+from edit_eval.benchmarks.selection import filter_samples, with_predecessors
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.metrics.in_worker.embedding_metrics import EmbeddingMetrics
 from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
@@ -69,9 +69,9 @@ def test_the_last_turn_of_each_session_follows_those_before_it(authors: Authors)
         ("139_1", "earlier turn", "", ["reference", "source"], ""),
         ("139_2", "final turn", "139_1", ["reference"], ""),
     ]
-    final = with_predecessors(samples, passing(samples, categories=["final turn"]))
+    final = with_predecessors(samples, filter_samples(samples, categories=["final turn"]))
     assert [s.id for s in final] == ["30_1", "139_1", "139_2"]
-    assert [s.id for s in passing(samples, categories=["final turn"], limit=1)] == ["30_1"]
+    assert [s.id for s in filter_samples(samples, categories=["final turn"], limit=1)] == ["30_1"]
 
 
 def test_every_turn_starts_from_the_right_edit_before_it(authors: Authors, tmp_path: Path) -> None:

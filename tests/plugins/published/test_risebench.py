@@ -18,7 +18,7 @@ from benchmarks.five_dimension_files import picture
 from edit_eval.plugins.published.risebench import RISEBench, RISEBenchScores
 from edit_eval.plugins.published.risebench import RISEBenchScores as Protocol
 from edit_eval.plugins.published.unireditbench import UniREditBench, UniREditBenchScores
-from edit_eval.protocols.contract import Missing, fault, scoring
+from edit_eval.protocols.contract import Missing, fault, scoring_of
 from edit_eval.records import Scale, Status
 from protocols.judged import judged, judgement, sample
 
@@ -200,9 +200,9 @@ class TestScores:
         assert {*single.missing} == {"accuracy", "score", "reasoning"}
 
     def test_scales(self):
-        made = scoring("risebench", protocol())
+        made = scoring_of("risebench", protocol())
         assert (made.headline, made.scale) == ("accuracy", Scale(lowest=0, highest=1))
-        assert scoring("unireditbench", protocol(UniREditBenchScores)).scale == Scale(lowest=1, highest=5)
+        assert scoring_of("unireditbench", protocol(UniREditBenchScores)).scale == Scale(lowest=1, highest=5)
 
 
 class TestRISEPublished:

@@ -15,7 +15,7 @@ from command_lines import Command, caller
 from documents import plain as plain_of
 from edit_eval import ConfigurationError, analyse, evaluate
 from edit_eval.benchmarks.known_sources import remember_sources
-from edit_eval.plugins.leaderboard.standing import read_standing, standing
+from edit_eval.plugins.leaderboard.pushed_run import encode_run, read_pushed_run
 from edit_eval.plugins.push.sending import push
 from edit_eval.run import Run
 from late_imports import Late, needs
@@ -200,7 +200,7 @@ def test_what_no_leaderboard_can_be_made_of(
     assert done.code == 2
     assert "me/old has no standing.json" in done.err
     assert "`edit-eval push RUN me/old`" in done.err
-    plain = standing(Run(boards[0]))
+    plain = encode_run(Run(boards[0]))
     strange: dict[str, Any] = {
         "fewer": {"judgements": [judgement for judgement in plain["judgements"] if judgement["status"] == "ok"]},
         "twice": {"judgements": plain["judgements"][:1] * len(plain["judgements"])},
@@ -228,7 +228,7 @@ def test_what_no_leaderboard_can_be_made_of(
     (tmp_path / "pipe").mkdir()
     os.mkfifo(tmp_path / "pipe" / "standing.json")
     with pytest.raises(ConfigurationError, match=r"damaged \(not a file but a pipe"):
-        read_standing(tmp_path / "pipe")
+        read_pushed_run(tmp_path / "pipe")
     asked = [{**sample, "asked": {"testing": {"score": "other"}}} for sample in plain["samples"]]
     (tmp_path / "later" / "standing.json").write_text(json.dumps({**plain, "samples": asked}))
     with pytest.raises(ConfigurationError, match="question"):

@@ -17,9 +17,9 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.contract import FLEET, Event, Gpu, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine
-from edit_eval.execution.machine.places import places_on
+from edit_eval.execution.machine.places import find_auto_places
 from edit_eval.plugins.preparation.checks import Context, other_machines
-from edit_eval.plugins.ray.agent import Files, Frames, framed, known_by, pictures_of
+from edit_eval.plugins.ray.agent import Files, Frames, frame_bytes, identify_picture, pictures_of
 from edit_eval.plugins.ray.driver import Node, RayDriver, Remote
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -122,7 +122,7 @@ def test_replicas_of_several_gpus_never_cross_machines() -> None:
     section = ModelSection(
         name="m", type="testing", class_path="", placement=Placement(device_ids="auto", devices_per_replica=2)
     )
-    assert places_on(section, gpus) == (("cuda:0", "cuda:1"), ("cuda:3", "cuda:4"), ("cuda:5", "cuda:6"))
+    assert find_auto_places(section, gpus) == (("cuda:0", "cuda:1"), ("cuda:3", "cuda:4"), ("cuda:5", "cuda:6"))
 
 
 ORDER: dict[str, Any] = {
@@ -144,7 +144,7 @@ ORDER: dict[str, Any] = {
 
 
 def test_every_file_of_an_order_is_found() -> None:
-    assert [known_by(picture) for picture in pictures_of(ORDER)] == [
+    assert [identify_picture(picture) for picture in pictures_of(ORDER)] == [
         ("/run/images/e.png", "p"),
         ("/s", "d"),
         ("/s", "d"),
@@ -162,10 +162,10 @@ def test_a_run_directory_counts_as_shared_where_its_token_is_seen(files: Files, 
     run.mkdir()
     (run / "token").write_text("this one")
     (run / "edit.png").write_bytes(b"picture")
-    assert files.look(str(run), "token", "this one")
+    assert files.check_run_directory(str(run), "token", "this one")
     assert files.find((str(run / "edit.png"), "pixels")) == str(run / "edit.png")
     # The same path with another run in it, as on a machine's own disk: nothing there is believed.
-    assert not files.look(str(run), "token", "another one")
+    assert not files.check_run_directory(str(run), "token", "another one")
     assert files.find((str(run / "edit.png"), "pixels")) == ""
     files.keep((str(run / "edit.png"), "pixels"), b"the right one")
     assert Path(files.find((str(run / "edit.png"), "pixels"))).read_bytes() == b"the right one"
@@ -175,7 +175,7 @@ def test_a_source_is_taken_in_place_only_with_the_digest_that_it_should_have(fil
     source = tmp_path / "source.png"
     source.write_bytes(b"picture")
     digest = hashlib.sha256(b"picture").hexdigest()
-    files.look(str(tmp_path / "run"), "token", "")
+    files.check_run_directory(str(tmp_path / "run"), "token", "")
     assert files.find((str(source), digest)) == str(source)
     assert files.find((str(source), "0" * 64)) == ""
     assert files.find((str(source), "")) == "", "without a digest nobody knows what it is"
@@ -191,7 +191,7 @@ def test_what_is_kept_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) 
 
 def test_frames_survive_any_cut() -> None:
     sent = [(0, b"{}\n"), (7, b""), (1, b"a" * 1000), (2**32 - 1, b"\n")]
-    stream = b"".join(framed(*frame) for frame in sent)
+    stream = b"".join(frame_bytes(*frame) for frame in sent)
     for size in (1, 3, 8, 9, 500, len(stream)):
         frames = Frames()
         cut = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
@@ -309,15 +309,17 @@ def test_a_picture_of_a_lost_machine_says_nothing_of_the_one_that_makes_it_anew(
                 {"event": "started", "task": 7},
                 {"event": "done", "task": 7, "results": [edited], "seconds": 1.0, "memory": {}},
             ):
-                driver._heard(node, worker, said)
+                driver._handle_worker_message(node, worker, said)
             if number == 1:
-                driver._received({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
+                driver._handle_gateway_message(
+                    {"event": "lost", "number": 1, "reason": "it has not answered", "returns": False}
+                )
         driver._events.clear()
         taken = {"event": "taken", "task": 7, "disk": False}
-        driver._received({**taken, "worker": 11, "error": "it is gone"})
+        driver._handle_gateway_message({**taken, "worker": 11, "error": "it is gone"})
         assert not driver._events
         assert 2 in driver._nodes, "of which nothing was said"
-        driver._received({**taken, "worker": 12, "error": ""})
+        driver._handle_gateway_message({**taken, "worker": 12, "error": ""})
         assert [(event.worker, event.message["event"]) for event in driver._events] == [(12, "done")]
     finally:
         driver.close()
@@ -329,7 +331,9 @@ def test_a_machine_that_is_lost_before_the_engine_has_heard_of_it_takes_no_gpu_o
         for number in (1, 2):
             gpu = Gpu("cuda:0", "", "", None, None)  # as each of them calls its own
             driver._nodes[number] = Node(number, f"machine {number}", 1, gpus=(gpu,))
-        driver._received({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
+        driver._handle_gateway_message(
+            {"event": "lost", "number": 1, "reason": "it has not answered", "returns": False}
+        )
         driver._number(driver._nodes[2])
         assert driver._nodes[2].gpus[0].name == "cuda:0"
         assert [event.message["event"] for event in driver._events] == ["note"]

@@ -91,4 +91,4 @@ def test_from_doctor_to_rehearse_to_run(command: Command, tmp_path: Path, monkey
     assert {place for model in evening.document["models"] for place in model["devices"]} == {f"cuda:{n}" for n in SIX}
     assert command(*run).code == 0
     [made_run] = Path("runs").iterdir()
-    assert Run(made_run).reached
+    assert Run(made_run).has_required_coverage

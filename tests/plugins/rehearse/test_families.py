@@ -18,12 +18,12 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE, PIPELINES
 from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES as TABLE
-from edit_eval.plugins.preparation.fitting import Wanted, need_of
+from edit_eval.plugins.preparation.fitting import PlacedModel, need_of
 from edit_eval.plugins.preparation.weights import find_weights
-from edit_eval.plugins.rehearse.came_of_it import NEAR
 from edit_eval.plugins.rehearse.configurations import LEAST_LAYERS
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Rehearsed, weight_bytes
 from edit_eval.plugins.rehearse.in_worker.stand_in import make
+from edit_eval.plugins.rehearse.results import NEAR
 from edit_eval.scheduling.tasks import Model
 from edit_requests import no_step
 from local_judges import FAMILIES, request
@@ -75,7 +75,7 @@ def rehearsed(source: Path, folder: Path, class_path: str, least: dict[str, int]
     [mark] = marks(folder)
     counted = find_weights(str(folder / "made"), None, "bfloat16", os.environ)
     assert counted.faults == ()
-    assert sum(mark["weights"].values()) == pytest.approx(counted.loaded, rel=NEAR)
+    assert sum(mark["weights"].values()) == pytest.approx(counted.bytes_in_memory, rel=NEAR)
     return model
 
 
@@ -116,7 +116,7 @@ def test_a_card_has_of_offloaded_groups_what_is_predicted(name: str, tmp_path: P
     weights = find_weights(str(folder), None, "bfloat16", os.environ)
     wide = Placement(offload="group")
     section = ModelSection(name="m", type="t", class_path="a:b", parameters={}, placement=wide)
-    need = need_of(Wanted(Model.of("edit:m", (("cuda:0",),)), section, weights))
+    need = need_of(PlacedModel(Model.from_key("edit:m", (("cuda:0",),)), section, weights))
     assert need is not None
     predicted = need.weights - weights.parts["vae"]
     assert max(seen) <= predicted * (1 + NEAR)

@@ -15,11 +15,11 @@ from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import RunDirectoryError
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.plugins.preparation.fitting import Wanted, weights_of
-from edit_eval.plugins.rehearse.came_of_it import models_of
-from edit_eval.plugins.rehearse.found import FAULTS, OUTCOMES, Rehearsal
+from edit_eval.plugins.preparation.fitting import PlacedModel, weights_of
+from edit_eval.plugins.rehearse.document import FAULTS, OUTCOMES, Rehearsal
 from edit_eval.plugins.rehearse.in_worker.stand_in import cut_layers, write_holes
 from edit_eval.plugins.rehearse.rehearsal import rehearse
+from edit_eval.plugins.rehearse.results import models_of
 from edit_eval.plugins.rehearse.sheet import print_rehearsal
 from edit_eval.plugins.rehearse.stand_ins import StandIns, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart
@@ -257,12 +257,12 @@ def test_layers_are_cut_and_one_of_each_kind_stays() -> None:
 
 
 def test_weights_are_holes(tmp_path: Path) -> None:
-    from edit_eval.plugins.preparation.weights import loaded_bytes
+    from edit_eval.plugins.preparation.weights import measure_loaded_size
     from edit_eval.plugins.rehearse.in_worker.stand_in import _write_hole
 
     held = {"wide": ("BF16", [1 << 15, 1 << 15], 1 << 31), "bias": ("F32", [4], 16)}
     _write_hole(tmp_path / "model.safetensors", held)
-    assert loaded_bytes(tmp_path / "model.safetensors", "bfloat16") == (1 << 31) + 8
+    assert measure_loaded_size(tmp_path / "model.safetensors", "bfloat16") == (1 << 31) + 8
     assert (tmp_path / "model.safetensors").stat().st_blocks * 512 < 1 << 20
     assert callable(write_holes)
 
@@ -290,7 +290,9 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
     parameters = {"model_name": "Qwen/Qwen-Image-Edit"}
     placement = Placement(offload="model")
     section = ModelSection(name="m", type="t", class_path="a:b", parameters=parameters, placement=placement)
-    wanted = Wanted(Model.of("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"}))
+    wanted = PlacedModel(
+        Model.from_key("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"})
+    )
     seen: Any = {"model": "edit:m", "host": int(most * 2**30), "what": "loaded", "weights": {"cpu": 53 << 30}}
     first = RehearsedStart(wanted=[wanted], marks=[seen])
     made = StandIns(load_configuration("demo"), loads={"edit:m": "stand-in"})

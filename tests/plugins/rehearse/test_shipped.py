@@ -15,18 +15,18 @@ from PIL import Image
 
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.shipped import shipped
+from edit_eval.config.shipped import find_shipped_files
 from edit_eval.plugins.preparation.weights import LAYERS, MATRICES, find_weights
-from edit_eval.plugins.rehearse.came_of_it import NEAR
 from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
-from edit_eval.plugins.rehearse.found import Rehearsal
+from edit_eval.plugins.rehearse.document import Rehearsal
 from edit_eval.plugins.rehearse.rehearsal import rehearse
+from edit_eval.plugins.rehearse.results import NEAR
 from small_benchmark import write_benchmark
 
 ROOT = Path(__file__).parents[3]
 EDITS = "diffusers.in_worker.diffusers:DiffusersModel"
 JUDGES = "local_judges.in_worker.transformers:TransformersJudge"
-SHIPPED = sorted(shipped())
+SHIPPED = sorted(find_shipped_files())
 SERVED = {"served_edit_model", "vllm_judge", "vllm_omni_edit_model"}
 WITHOUT_WEIGHTS = {"demo", "own_pictures"}
 TINY = {
@@ -63,14 +63,14 @@ def rehearsed(name: str, models: Path | None, folder: Path, **how: Any) -> Rehea
     """Rehearses a shipped configuration with the `models` of `TINY`, or as it is."""
     write_benchmark(folder, 3)
     overrides = [f"benchmark.data_path={folder / 'benchmark.json'}", f"benchmark.cache_dir={folder / 'cache'}"]
-    plain = shipped()[name].read_text("utf-8")
+    plain = find_shipped_files()[name].read_text("utf-8")
     for section in ("diffusion_model", "reward_model"):
         known = next((real for real in TINY if f"model_name: {real}" in _section(plain, section)), None)
         if models is not None and known is not None:
             overrides.append(f"{section}.params.model_name={models / TINY[known]}")
     if "categories" in plain:
         overrides.append("benchmark.categories=[physical, social]")
-    return rehearse(shipped()[name], overrides=overrides, devices="cpu:1", minutes=60, **how)
+    return rehearse(find_shipped_files()[name], overrides=overrides, devices="cpu:1", minutes=60, **how)
 
 
 def _section(plain: str, section: str) -> str:
@@ -120,7 +120,7 @@ def test_one_that_takes_no_weights_is_rehearsed_as_it_is(
     monkeypatch.chdir(tmp_path)
     Image.new("RGB", (32, 32), "green").save("a.png")
     Path("my.csv").write_text("picture,instruction\na.png,make it red\n")
-    rehearsal = rehearse(shipped()[name], devices="cpu:1", samples=1)
+    rehearsal = rehearse(find_shipped_files()[name], devices="cpu:1", samples=1)
     assert rehearsal.reasons == []
     assert {model.loads for model in rehearsal.models} == {"as it is"}
 
@@ -185,7 +185,7 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
     assert weights.faults == ()
     if layers is None:
         known = find_release(name)
-        assert weights.loaded == pytest.approx(sum(known.parts.values()) * 2e9, rel=0.02)
+        assert weights.bytes_in_memory == pytest.approx(sum(known.parts.values()) * 2e9, rel=0.02)
         for part, billions in MATRICES.get(name, {}).items():  # what is quantised of it
             assert weights.matrices[part] == pytest.approx(billions * 1e9, rel=0.02)
         for part, billions in LAYERS.get(name, {}).items():
@@ -197,14 +197,14 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
     program = [sys.executable, "-c", PROGRAM, f"edit_eval.plugins.{kind}", str(tmp_path / "made")]
     program += [str(ROOT / "tests"), json.dumps(values)]
     measured = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-    assert measured["cpu"] == pytest.approx(weights.loaded, rel=NEAR)
+    assert measured["cpu"] == pytest.approx(weights.bytes_in_memory, rel=NEAR)
     if values:
         assert measured["at_once"] == pytest.approx(max(weights.layers[part] for part in LAYERS[name]), rel=NEAR)
     gc.collect()
 
 
 QUANTISED = """import json, os, sys
-from edit_eval.plugins.preparation.weights import find_weights, quantised_bytes
+from edit_eval.plugins.preparation.weights import find_weights, compute_quantised_size
 from edit_eval.plugins.rehearse.in_worker.rehearsed import networks_of, weight_bytes
 from edit_eval.workers.model_class import find_class, make_parameters
 from diffusers.quantizers.bitsandbytes import bnb_quantizer
@@ -216,7 +216,7 @@ model.load(["cpu"])
 weights = find_weights(folder, None, "bfloat16", os.environ)
 networks = model._pipeline.components if "transformer" in weights.parts else {"model": networks_of(model)[0]}
 print(json.dumps({
-    part: [size, quantised_bytes(load, part, weights, "bfloat16"), sum(weight_bytes([networks[part]]).values())]
+    part: [size, compute_quantised_size(load, part, weights, "bfloat16"), sum(weight_bytes([networks[part]]).values())]
     for part, size in weights.parts.items()
 }))
 """
@@ -262,7 +262,7 @@ def test_quantised_weights_take_what_is_predicted(
 def test_the_figures_are_those_of_every_model_that_is_shipped() -> None:
     named = set()
     for name in SHIPPED:
-        configuration = load_configuration(shipped()[name], data_may_be_missing=True)
+        configuration = load_configuration(find_shipped_files()[name], data_may_be_missing=True)
         for section in configuration.models.values():
             model_name = section.parameters.get("model_name") or section.parameters.get("model")
             named |= {model_name} if isinstance(model_name, str) and "/" in model_name else set()

@@ -18,7 +18,7 @@ from edit_eval.pictures import pixel_digest
 from edit_eval.plugins.scenes.in_worker.benchmark import DRAWN_BY, drawing_digest, picture_of
 from edit_eval.plugins.scenes.in_worker.edits import apply
 from edit_eval.plugins.scenes.in_worker.ladder import Ladder
-from edit_eval.plugins.scenes.in_worker.rungs import drawn, recipe_of
+from edit_eval.plugins.scenes.in_worker.rungs import draw_recipe, recipe_of
 from edit_eval.plugins.scenes.in_worker.scenarios import category_of, plan
 
 FROZEN_WITH = "13.0.0"
@@ -65,7 +65,7 @@ def test_what_an_audit_shows(tmp_path: Path) -> None:
     pictures = defaultdict(list)
     for sample in Ladder(Ladder.Parameters(scenes=2, size=128, cache_dir=str(tmp_path))).samples():
         source, recipe = (Image.open(sample.pictures[name].path) for name in ("source", "source_2"))
-        pictures[sample.category] += [source, drawn(recipe_of({"recipe": recipe}, "this test"))]
+        pictures[sample.category] += [source, draw_recipe(recipe_of({"recipe": recipe}, "this test"))]
     assert digests(pictures) == RUNGS
 
 

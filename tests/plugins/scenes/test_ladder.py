@@ -19,12 +19,12 @@ from edit_eval.plugins.scenes.in_worker.rungs import (
     VISIBLE,
     WRITTEN,
     Recipe,
+    add_label,
     climb,
-    drawn,
+    draw_recipe,
     recipe_of,
     recipe_png,
-    seen_between,
-    written,
+    visible_difference,
 )
 from edit_eval.plugins.scenes.in_worker.scenarios import PlannedScene, Stage
 
@@ -47,13 +47,13 @@ def test_every_scene_has_its_rungs_and_they_differ(category: str) -> None:
         assert len({rung.recipe for rung in ladder.rungs}) == len(ladder.rungs)
         right = apply(plan.scene, plan.edit)
         assert rungs["right"].recipe == Recipe(right)
-        assert seen_between(right, rungs["extra"].recipe.scene) >= VISIBLE
+        assert visible_difference(right, rungs["extra"].recipe.scene) >= VISIBLE
         other = rungs["other"].recipe.scene
-        assert min(seen_between(right, other), seen_between(plan.scene, other)) >= VISIBLE
+        assert min(visible_difference(right, other), visible_difference(plan.scene, other)) >= VISIBLE
         for language in ("en", "zh"):
             assert read(write(ladder.other, language)) == ladder.other
         if "wrong_target" in rungs:
-            assert seen_between(right, rungs["wrong_target"].recipe.scene) >= VISIBLE
+            assert visible_difference(right, rungs["wrong_target"].recipe.scene) >= VISIBLE
 
 
 @pytest.mark.check
@@ -71,7 +71,7 @@ def test_a_dose_lies_between_the_source_and_the_right_edit() -> None:
     scene = planned("environmental", 0).scene
     night = Recipe(scene, over=apply(scene, planned("environmental", 0).edit), share=0.5)
     assert night.over is not None
-    ends = [drawn(Recipe(scene)), drawn(night), drawn(Recipe(night.over))]
+    ends = [draw_recipe(Recipe(scene)), draw_recipe(night), draw_recipe(Recipe(night.over))]
     levels = [sum(image.convert("L").tobytes()) for image in ends]
     assert levels == sorted(levels, reverse=True)
 
@@ -97,12 +97,12 @@ def test_a_recipe_travels_in_a_picture_and_nothing_else_is_drawn() -> None:
 
 def test_finishes_change_what_they_say() -> None:
     scene = planned("causal", 1).scene
-    plain = drawn(Recipe(scene))
-    level = ImageChops.difference(plain, drawn(Recipe(scene, finish="level")))
+    plain = draw_recipe(Recipe(scene))
+    level = ImageChops.difference(plain, draw_recipe(Recipe(scene, finish="level")))
     assert level.getextrema() == ((0, 0), (0, 1), (0, 0))
     assert sum(level.getchannel("G").histogram()[1:]) == 1
-    assert drawn(Recipe(scene, finish="size")).size == (140, 105)
-    jpeg = ImageChops.difference(plain, drawn(Recipe(scene, finish="jpeg"))).convert("L")
+    assert draw_recipe(Recipe(scene, finish="size")).size == (140, 105)
+    jpeg = ImageChops.difference(plain, draw_recipe(Recipe(scene, finish="jpeg"))).convert("L")
     assert 0 < max(jpeg.getextrema()) < 120
 
 
@@ -110,7 +110,7 @@ def test_the_words_can_be_read() -> None:
     """On a white label, in black; of Chinese as many strokes as the characters have."""
     assert (len(STROKES["评"]), len(STROKES["分"])) == (7, 4)
     for text in WRITTEN.values():
-        done = written(Image.new("RGB", (512, 384), (90, 120, 90)), text)
+        done = add_label(Image.new("RGB", (512, 384), (90, 120, 90)), text)
         label = done.crop((0, 0, 60, 40)).convert("L")
         assert label.getextrema() == (0, 255)
         assert done.getpixel((500, 380)) == (90, 120, 90)

@@ -144,7 +144,7 @@ def test_where_there_are_no_shadows_it_removes_well() -> None:
 def test_it_paints_a_ball_and_touches_nothing_else() -> None:
     comparison = compared(SCENE, "Paint the red ball yellow.")
     assert comparison.subject_done > 0.7
-    assert comparison.kept > 0.98
+    assert comparison.preservation > 0.98
 
 
 # What it is bad at, and why -------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_at_night_its_windows_stay_dark() -> None:
     scene = SCENE.with_thing(Thing("house-1", "house", 0.75, 0.34, colour="white"))
     comparison = compared(scene, "Make it night.")
     assert comparison.tone > 0.7
-    assert comparison.achieved(comparison.others["house-1"]) is not None
+    assert comparison.change_share(comparison.others["house-1"]) is not None
     picture = edited(scene, "Make it night.").convert("L")
     right = comparison.right.image.convert("L")
     mask = comparison.right.silhouettes["house-1"].point([0] * 200 + [255] * 56)

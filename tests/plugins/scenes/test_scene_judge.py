@@ -123,7 +123,7 @@ def test_each_sub_criterion_sees_its_own_fault() -> None:
     assert yellow["Light and shadow"] > 0.9
     small = shares(done.with_thing(Thing("box-new", "box", new.x, new.depth, 0.5, "blue")))
     assert small["Perspective and scale"] < 0.6
-    gone = shares(done.without("house-1"))
+    gone = shares(done.remove_thing("house-1"))
     assert gone["Anatomy and structure"] < 0.6
     assert gone["Material and surface"] > 0.99
 
@@ -276,15 +276,15 @@ def test_a_drawing_that_comes_back_is_the_one_that_was_drawn(monkeypatch: pytest
     scenes = [plan(index, 0, WIDTH, HEIGHT).scene for index in range(3)]
     fresh = draw(scenes[0])
     kept = _Drawings()
-    kept.of(scenes[0])
+    kept.drawing_of(scenes[0])
     with monkeypatch.context() as nobody_draws:
         nobody_draws.setattr("edit_eval.plugins.scenes.in_worker.judge.draw", None)
-        again = kept.of(scenes[0])
+        again = kept.drawing_of(scenes[0])
     assert again.image.tobytes() == fresh.image.tobytes()
     for masks, as_drawn in ((again.silhouettes, fresh.silhouettes), (again.shadows, fresh.shadows)):
         assert [*masks] == [*as_drawn]
         assert all(masks[name].tobytes() == mask.tobytes() for name, mask in as_drawn.items())
     monkeypatch.setattr("edit_eval.plugins.scenes.in_worker.judge.KEPT", 1)
     for scene in scenes:
-        kept.of(scene)
+        kept.drawing_of(scene)
     assert list(kept._kept) == scenes[-1:]

@@ -21,7 +21,7 @@ from command_lines import Command, caller, one_error
 from documented_blocks import DOCS, blocks
 from edit_eval.config import components
 from edit_eval.config.sections import top_keys
-from edit_eval.config.shipped import shipped
+from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.yaml_text import parse, parse_ours, read_file
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.preparation import requests as preparation
@@ -32,7 +32,7 @@ from plugins.schema import language_server
 TESTS = Path(__file__).parents[2]
 REPOSITORY = TESTS.parent
 FILES = [
-    *shipped().values(),
+    *find_shipped_files().values(),
     *sorted((REPOSITORY / "examples").glob("*.yaml")),
     *sorted((TESTS / "config/base_system").glob("*.yaml")),
 ]
@@ -102,7 +102,7 @@ def _described(one: Any) -> bool:
 def test_every_registered_type_is_there_with_its_parameters_and_their_defaults() -> None:
     definitions = schema()["definitions"]
     for kind in ("benchmark", "edit_model", "judge", "protocol"):
-        for one in components.known(kind):
+        for one in components.list_components(kind):
             for described in components.describe(one.name):
                 if described.kind == kind:
                     keys = definitions[f"{kind}.{one.name}"]["properties"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from edit_eval.plugins.serve.doors import opened
+from edit_eval.plugins.serve.doors import choose_doors
 from edit_eval.plugins.serve.service import Service
 from plugins.serve.service_at_work import Serve, Served, configured, encoded
 
@@ -44,7 +44,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         made = configuration_for(judge) if judge else made
         service = Service(made, folder / "ledger", tell=print, **(ledger or {}))
         socket = listen("127.0.0.1", 0)
-        served = make_app(service, doors=opened(doors), **app)
+        served = make_app(service, doors=choose_doors(doors), **app)
         server = WebServer(served, connection=fast_connection(), grace=1)
         threads = [
             threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True),

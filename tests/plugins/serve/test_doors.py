@@ -16,9 +16,9 @@ from PIL import Image
 
 from edit_eval.errors import PictureError
 from edit_eval.plugins.serve import application, doors
-from edit_eval.plugins.serve.doors import DOORS, PICKLE, BadRequest, Reward, SentPictures, parsed, with_group_means
+from edit_eval.plugins.serve.doors import DOORS, PICKLE, BadRequest, Reward, SentPictures, parse_body, with_group_means
 from edit_eval.plugins.serve.pickles import RefusedPickle, read_pickle
-from edit_eval.plugins.serve.pictures import sent
+from edit_eval.plugins.serve.pictures import check_picture
 from edit_eval.plugins.serve.submissions import Submission
 from plugins.serve.service_at_work import Heard, Serve, Served, encoded, text
 
@@ -292,7 +292,9 @@ def test_a_client_is_told_to_come_again_before_it_loses_its_patience(
     served = serve(doors=tuple(DOORS), most_pairs=1, batch_size=1, token="open-sesame")
     monkeypatch.setattr(application, "SHARE", 0.003)
     words = f"wait {tmp_path / 'enough'}"
-    (first,) = served.service.submit([Submission({"source": sent(encoded(0), "x")}, words, sent(encoded(1), "x"))])
+    (first,) = served.service.submit(
+        [Submission({"source": check_picture(encoded(0), "x")}, words, check_picture(encoded(1), "x"))]
+    )
     for client in CLIENTS:
         trainer = client(served, "/open-sesame")
         heard = trainer.heard(trainer.body([255], [WORDS]))
@@ -357,7 +359,7 @@ def test_what_is_held_is_tried_again(serve: Serve, tmp_path: Path) -> None:
 
 def test_means_are_of_the_same_source_and_instruction() -> None:
     def pair(source: int, words: str) -> Submission:
-        return Submission({"source": sent(encoded(source), "x")}, words, sent(encoded(1), "x"))
+        return Submission({"source": check_picture(encoded(source), "x")}, words, check_picture(encoded(1), "x"))
 
     pairs = [pair(0, "a"), pair(0, "a"), pair(0, "a"), pair(0, "b"), pair(200, "a"), "no picture"]
     rewards = [0.25, 0.75, None, None, None, None]
@@ -436,7 +438,7 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_bombs_are_refused_before_they_take_any_room(bomb: bytes) -> None:
     with pytest.raises(RefusedPickle):
-        parsed(PICKLE, bomb)
+        parse_body(PICKLE, bomb)
 
 
 def test_lists_of_lists_are_never_written_out() -> None:

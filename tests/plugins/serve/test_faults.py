@@ -24,8 +24,8 @@ from edit_eval.plugins.serve.ledger import name_of
 from edit_eval.plugins.serve.server import serve
 from edit_eval.plugins.serve.service import Service
 from edit_eval.plugins.serve.submissions import Submission
-from edit_eval.plugins.web.connections import MOST_PIPELINED, Silence
-from edit_eval.reporting.language import said
+from edit_eval.plugins.web.connections import MOST_PIPELINED, IdleTimeout
+from edit_eval.reporting.language import translate
 from edit_eval.run import Run
 from plugins.serve import service_process
 from plugins.serve.service_at_work import Serve, Served, configured, pair, text
@@ -202,7 +202,7 @@ def test_out_of_descriptors_pairs_wait(serve: Serve) -> None:
             while True:
                 spare.append(os.dup(0))
         client.request("POST", "/v1/score", body)
-        until(lambda: served.service.waiting == 1)
+        until(lambda: served.service.n_waiting == 1)
         assert not served.service.ended.wait(0.5)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -265,15 +265,15 @@ def test_requests_that_wait_behind_another_are_few(served: Served) -> None:
 
 def test_who_takes_nothing_of_an_answer_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else whoever never reads would keep a connection for ever, of which there are only so many."""
-    given_up, give_up = threading.Event(), Silence.give_up
+    given_up, give_up = threading.Event(), IdleTimeout.abort_connection
 
-    def noted(connection: Silence) -> None:
+    def noted(connection: IdleTimeout) -> None:
         if connection._taking is not None:
             given_up.set()
         give_up(connection)
 
     monkeypatch.setattr("edit_eval.plugins.web.connections.TAKEN_WITHIN", 0.2)
-    monkeypatch.setattr(Silence, "give_up", noted)
+    monkeypatch.setattr(IdleTimeout, "abort_connection", noted)
     served = serve()
     blank = {"source": "", "instruction": " ", "edit": "", "id": "\u4e2d" * 200}
     # Its answer exceeds the system's buffers.
@@ -297,7 +297,7 @@ def test_a_ledger_that_cannot_be_begun_is_one_line(tmp_path: Path) -> None:
 def test_what_is_known_of_its_judges_is_said_in_the_readers_language(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as error:
         serve(configured(tmp_path), ledger=tmp_path / "ledger", tell=print, examined=True)
-    assert "audited" not in said(error.value.args[0], "zh").replace("edit-eval audit", "")
+    assert "audited" not in translate(error.value.args[0], "zh").replace("edit-eval audit", "")
     assert "not audited; " in str(error.value)
 
 

@@ -26,7 +26,7 @@ def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -
     while (live := watched.state_data()["live"]) is None or len(live["service"]["latest"]) < 5:
         assert time.monotonic() < end
         time.sleep(0.1)
-        watched.look()
+        watched.poll_changes()
     view = live["service"]
     newest, *_, first = view["latest"]
     assert (newest["id"].partition(" ")[2], newest["status"], newest["score"]) == ("edit 4", "unparseable", None)
@@ -50,7 +50,7 @@ def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -
     now = served.service.live.snapshot().service
     assert now is not None
     assert now.latest[0].id.endswith(" one more")
-    watched.look()
+    watched.poll_changes()
     assert (watched.experiment, watched.boot) == (experiment, boot)
 
 

@@ -24,7 +24,7 @@ from PIL import Image
 from edit_eval.errors import PictureError
 from edit_eval.plugins.serve import openers as module
 from edit_eval.plugins.serve.doors import DOORS, MOST_PAIRS, BadRequest, Given
-from edit_eval.plugins.serve.openers import Late, NoOpener, Openers
+from edit_eval.plugins.serve.openers import NoOpener, Openers, OpeningTimeout
 from edit_eval.plugins.serve.opening import LONGEST_PAIR
 from edit_eval.plugins.serve.submissions import Submission
 from plugins.serve.service_at_work import Serve, encoded, pair, text
@@ -285,7 +285,7 @@ def test_who_does_not_answer_is_given_up_with_its_client(openers: Openers, read:
         os.kill(opener.process.pid, signal.SIGSTOP)
     stuck = [openers.read(bytearray(native(pair(1))), [], None, time.monotonic() + 0.5) for _ in openers._all]
     for late in stuck:
-        with pytest.raises(Late):
+        with pytest.raises(OpeningTimeout):
             late.result(60)
     assert isinstance(read(native(pair(9))).pairs[0], Submission)
 
@@ -333,7 +333,7 @@ def test_out_of_descriptors_no_opener_is_started_and_later_one_is(monkeypatch: p
     with pytest.raises(NoOpener):
         openers.read(bytearray(native(pair(1))), [], None, until)
     with pytest.raises(PictureError):
-        openers.small(encoded(1), 8)
+        openers.decode_small(encoded(1), 8)
 
 
 @pytest.mark.check
@@ -355,11 +355,11 @@ def test_a_progressive_jpeg_is_a_jpeg(read: Read) -> None:
 
 
 def test_pictures_are_decoded_there(openers: Openers) -> None:
-    small = openers.small(encoded(200, "PNG"), 4, 4)
+    small = openers.decode_small(encoded(200, "PNG"), 4, 4)
     assert (len(small), small[:3]) == (48, bytes((200, 0, 0)))
-    assert Image.open(io.BytesIO(openers.small(encoded(200), 16))).size == (16, 16)
+    assert Image.open(io.BytesIO(openers.decode_small(encoded(200), 16))).size == (16, 16)
     with pytest.raises(PictureError):
-        openers.small(encoded(1, "PNG")[:60], 4)
+        openers.decode_small(encoded(1, "PNG")[:60], 4)
 
 
 def test_a_service_answers_beside_bombs(serve: Serve) -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from command_lines import Command, caller
 from edit_eval import ConfigurationError, Status, evaluate, score, score_table
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_a_table_has_the_scores_of_its_run(pairs: Path, monkeypatch: pytest.Monk
     assert {(score.status, score.passport, score.error, score.scale.highest) for score in scores} == {
         (Status.OK, "not audited", None, 10.0)
     }
-    assert {said(score.passport, "zh") for score in scores} == {"未经检验"}
+    assert {translate(score.passport, "zh") for score in scores} == {"未经检验"}
 
 
 def test_one_edit_is_scored_once(pairs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

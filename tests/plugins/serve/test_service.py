@@ -42,7 +42,7 @@ def hung_up(served: Served, pairs: list[dict[str, object]]) -> None:
     with socket.create_connection(("127.0.0.1", served.port)) as client:
         client.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         wait_until(lambda: len(served.service.ledger.matrix.samples) == len(pairs))
-    wait_until(lambda: served.service.waiting == 0)
+    wait_until(lambda: served.service.n_waiting == 0)
 
 
 def test_each_pair_has_its_own_status(served: Served) -> None:
@@ -74,7 +74,7 @@ def test_the_ledger_is_a_run_with_the_same_scores(serve: Serve) -> None:
     assert kept == {name_of(n, one["id"]): (one["status"], one["score"]) for n, one in enumerate(answered)}
     assert {sample.facts["form"]["quality"] for sample in run.results.samples} == {75}
     assert run.results.edit_models == ("client",)
-    run.draw()
+    run.write_report()
     assert run.page.is_file()
     assert Run(served.service.ledger.folder).path == run.path
 
@@ -191,7 +191,7 @@ def test_what_was_admitted_is_answered_before_the_end(serve: Serve) -> None:
     served = serve()
     with ThreadPoolExecutor(1) as client:
         slow = client.submit(served.score, *(pair(n, "slow 0.3") for n in range(5)))
-        wait_until(lambda: served.service.waiting == 5)
+        wait_until(lambda: served.service.n_waiting == 5)
         served.service.close()
         heard = served.post("/v1/score", json.dumps({"pairs": [pair(0)]}).encode())
         assert (heard.status, "Retry-After" in {name.title() for name in heard.headers}) == (503, True)
@@ -207,7 +207,7 @@ def test_requests_wait_rather_than_are_refused(serve: Serve, monkeypatch: pytest
     monkeypatch.setattr("edit_eval.plugins.serve.application.NATIVE_SECONDS", 1.0)
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(served.post, "/v1/score", json.dumps({"pairs": [pair(0, "slow 3")]}).encode())
-        wait_until(lambda: served.service.waiting == 1)
+        wait_until(lambda: served.service.n_waiting == 1)
         heard = served.post("/v1/score", json.dumps({"pairs": [pair(1)]}).encode())
         assert (heard.status, heard.headers["retry-after"]) == (503, "2")
         assert first.result().status == 503
@@ -264,7 +264,7 @@ def test_what_is_over_leaves_nothing_behind(serve: Serve) -> None:
         """Objects of each class, after sixteen pairs more."""
         for _ in range(4):
             served.score(pair(250), pair(9, "mumble"), {**pair(0), "edit": "AAAA"}, pair(7, "fail"), pair(3))
-        wait_until(lambda: served.service.waiting == 0)
+        wait_until(lambda: served.service.n_waiting == 0)
         gc.collect()
         return Counter(f"{type(value).__module__}.{type(value).__qualname__}" for value in gc.get_objects())
 

@@ -272,8 +272,8 @@ def test_nothing_of_a_clients_is_shown_with_anothers_pair(serve: Serve, monkeypa
     watch.scenes.result(120)
     for _ in range(5):  # windows in which the first one's sources do not come
         served.score(*(pair(100 + n, source=100 + n, id=str(n)) for n in range(8)))
-        until(lambda: not served.service.waiting)
-    until(lambda: len(watch.windows) >= 4 and not served.service.waiting)
+        until(lambda: not served.service.n_waiting)
+    until(lambda: len(watch.windows) >= 4 and not served.service.n_waiting)
     served.service.close()
     assert served.service.ended.wait(60)
     samples = served.service.ledger.matrix.samples

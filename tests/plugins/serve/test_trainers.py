@@ -30,7 +30,7 @@ from PIL import Image
 from documented_blocks import DOCS
 from edit_eval.plugins.serve import application
 from edit_eval.plugins.serve.doors import DOORS
-from edit_eval.plugins.serve.pictures import sent
+from edit_eval.plugins.serve.pictures import check_picture
 from edit_eval.plugins.serve.submissions import Submission
 from late_imports import Late, needs
 from plugins.serve.service_at_work import Serve, Served, configured, encoded
@@ -459,7 +459,9 @@ def small(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Served:
 def full(small: Served, folder: Path) -> Iterator[Callable[[], None]]:
     """The service is full until the function is called, or the block ends."""
     words = f"wait {folder / 'enough'}"
-    (first,) = small.service.submit([Submission({"source": sent(encoded(0), "x")}, words, sent(encoded(1), "x"))])
+    (first,) = small.service.submit(
+        [Submission({"source": check_picture(encoded(0), "x")}, words, check_picture(encoded(1), "x"))]
+    )
     try:
         yield (folder / "enough").touch
     finally:

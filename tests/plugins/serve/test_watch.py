@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from edit_eval.plugins.serve.pictures import sent
+from edit_eval.plugins.serve.pictures import check_picture
 from edit_eval.plugins.serve.watch import (
     BASELINE,
     COPY,
@@ -20,13 +20,13 @@ from edit_eval.plugins.serve.watch import (
     Watch,
     Window,
     copies_have_risen,
-    drawn_scenes,
+    draw_scenes,
     has_risen,
     is_near_copy,
     judge_has_changed,
-    judged_twice,
     judges_part,
     not_to_edit_pays,
+    pair_canaries,
     right_above_copy,
 )
 from edit_eval.run import Run
@@ -54,7 +54,7 @@ def test_a_policy_that_begins_to_copy_is_seen() -> None:
     before = rollout(dice, 0.02, 5.0, BASELINE)
     assert all(has_risen(before, rollout(dice, 0.25, 1.0)) for _ in range(20))
     windows = [Window([Seen(str(n % 12), n % 4 < often, 0.5) for n in range(96)]) for often in (0, 0, 3)]
-    assert windows[2].by_source() == {str(n): float(n % 4 < 3) for n in range(12)}
+    assert windows[2].copies_by_source() == {str(n): float(n % 4 < 3) for n in range(12)}
     assert copies_have_risen(windows[:2], windows[2])
     assert not copies_have_risen(windows[:1], windows[1])
 
@@ -74,7 +74,7 @@ def test_a_judge_that_is_only_unsure_is_no_alarm_and_one_that_has_changed_is(dra
     false, found = 0, 0
     for _ in range(draws):
         first, second, third = (canaries(dice) for _ in range(3))
-        repeated = judged_twice(second, third)
+        repeated = pair_canaries(second, third)
         false += judge_has_changed(first, canaries(dice), repeated) + judge_has_changed(first, canaries(dice))
         found += judge_has_changed(first, canaries(dice, shift=0.1), repeated)
     assert false / (2 * draws) <= 0.009
@@ -87,7 +87,7 @@ def test_a_judge_that_is_only_unsure_is_no_alarm_and_one_that_has_changed_is(dra
 def test_an_exact_judge_that_answers_one_canary_otherwise_has_not_changed() -> None:
     """As where batches are put together otherwise."""
     exact = {("source", str(n)): 0.5 for n in range(56)}
-    repeated = judged_twice(exact, exact)
+    repeated = pair_canaries(exact, exact)
     assert not judge_has_changed(exact, {**exact, ("source", "3"): 0.9}, repeated)
     assert judge_has_changed(exact, {name: reward + 0.05 for name, reward in exact.items()}, repeated)
     some = {name: reward - 0.05 * (int(name[1]) < 8) for name, reward in exact.items()}
@@ -102,7 +102,7 @@ def test_each_answer_about_a_canary_is_in_one_pair_and_the_first_in_none() -> No
     watch.close()
     for number in range(6):
         watch._window.again.update({("source", "a"): float(number)} if number else {})
-        watch._turn()
+        watch._close_window()
     assert [(repeated.before, repeated.now) for repeated in watch._repeated] == [(1.0, 2.0), (3.0, 4.0)]
     assert watch._unpaired == {("source", "a"): 5.0}
     assert not told
@@ -125,7 +125,7 @@ def test_rewards_that_rise_away_from_the_second_judge_are_seen() -> None:
 
 @pytest.mark.check
 def test_drawn_scenes_have_a_right_edit_and_the_scene_as_it_was() -> None:
-    drawn = drawn_scenes("en")
+    drawn = draw_scenes("en")
     right, copies = (
         {submission.pictures["source"].digest: submission for submission in drawn if submission.canary == kind}
         for kind in (RIGHT, COPY)
@@ -162,13 +162,13 @@ def jpeg(picture: Image.Image, quality: int = 75) -> bytes:
 def test_a_near_copy_is_one_however_it_was_encoded_and_a_small_edit_is_none(seed: int) -> None:
     source, edited = scene(seed), scene(seed)
     ImageDraw.Draw(edited).rectangle((200, 200, 260, 260), fill=(255, 0, 0))
-    first = sent(jpeg(source, 95), "source")
-    assert is_near_copy(first, sent(jpeg(source), "copy"))
+    first = check_picture(jpeg(source, 95), "source")
+    assert is_near_copy(first, check_picture(jpeg(source), "copy"))
     for side in (384, 700, 1024):
-        assert is_near_copy(first, sent(jpeg(source.resize((side, side))), "copy"))
-    assert not is_near_copy(first, sent(jpeg(edited), "edit"))
-    assert not is_near_copy(first, sent(jpeg(edited.resize((384, 384))), "edit"))
-    assert not is_near_copy(first, sent(jpeg(scene(seed + 50)), "another"))
+        assert is_near_copy(first, check_picture(jpeg(source.resize((side, side))), "copy"))
+    assert not is_near_copy(first, check_picture(jpeg(edited), "edit"))
+    assert not is_near_copy(first, check_picture(jpeg(edited.resize((384, 384))), "edit"))
+    assert not is_near_copy(first, check_picture(jpeg(scene(seed + 50)), "another"))
 
 
 def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve, monke
         while len(watch.windows) == seen:
             assert time.monotonic() < end
             time.sleep(0.02)
-        while served.service.waiting:
+        while served.service.n_waiting:
             time.sleep(0.02)
 
     def looked() -> bool:

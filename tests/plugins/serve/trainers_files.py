@@ -115,7 +115,7 @@ def brought(door: str) -> Path:
     """Returns the folder of a trainer's files. Skips the test where they are not."""
     for file in FILES[door]:
         try:
-            file.fetched()
+            file.path_in_cache()
         except EditEvalError:
             if not _from_clone(file, os.environ.get(VARIABLE, "")):
                 pytest.skip(f"{file} is not here: `python {Path(__file__).name}` brings it, see there")

@@ -13,13 +13,13 @@ from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.slices.analysis import SlicesAnalysis
-from edit_eval.plugins.slices.attributes import attributes_of, changed_share, looks_of
-from edit_eval.plugins.slices.found import slices
+from edit_eval.plugins.slices.attributes import attributes_of, looks_of, measure_change
+from edit_eval.plugins.slices.search import slices
 from edit_eval.plugins.slices.sheet import slice_name
-from edit_eval.plugins.slices.words import WORDS, asked_for, script
+from edit_eval.plugins.slices.words import WORDS, find_attributes, script
 from edit_eval.records import Picture, Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import RunRecords, sections, summary_of
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.table import markdown_sheet
 
 SENTENCES = [
@@ -47,7 +47,7 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("instruction", "wanted"), SENTENCES)
 def test_an_instruction_asks_for_what_its_words_say(instruction: str, wanted: str) -> None:
-    conditions = {f"{attribute} {value}" for attribute, value in asked_for(instruction)}
+    conditions = {f"{attribute} {value}" for attribute, value in find_attributes(instruction)}
     assert set(filter(None, wanted.split(", "))) <= conditions
     if not wanted:
         assert not conditions
@@ -56,7 +56,7 @@ def test_an_instruction_asks_for_what_its_words_say(instruction: str, wanted: st
 def test_every_row_of_words_is_found_by_its_own_in_both_languages() -> None:
     for row in WORDS:
         for word in (*row.english.split(), *row.chinese.split()):
-            assert (row.attribute, row.value) in set(asked_for(word.replace("_", " "))), (row.value, word)
+            assert (row.attribute, row.value) in set(find_attributes(word.replace("_", " "))), (row.value, word)
 
 
 def test_the_script_of_an_instruction() -> None:
@@ -146,7 +146,7 @@ def test_a_report_shows_slices_where_there_are_images_enough(make_sample, make_r
     results = drawn(make_sample, make_results, weak="counts")
     [section] = [section for section in sections(summary_of(results)) if section.name == "slices"]
     shown = markdown_sheet(section.sheet(), "en")
-    assert said(slice_name(section.documents[0].worst[0])) in shown
+    assert translate(slice_name(section.documents[0].worst[0])) in shown
     groups = section.of.groups(section.documents[0])
     assert groups[0].sample_ids == section.documents[0].worst[0].ids
     assert f"group={groups[0].key}" in "".join(
@@ -212,7 +212,7 @@ def test_pictures_are_measured(tmp_path: Path) -> None:
     half = fine.copy()
     half[:32] = 255 - half[:32]
     Image.fromarray(half).save(tmp_path / "half.png")
-    assert changed_share(tmp_path / "fine.png", tmp_path / "half.png") == pytest.approx(0.5, abs=0.05)
+    assert measure_change(tmp_path / "fine.png", tmp_path / "half.png") == pytest.approx(0.5, abs=0.05)
 
 
 def test_sources_and_edits_are_looked_at(tmp_path: Path, monkeypatch, make_sample, make_results) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.plugins.trackers.process import values_at_last
+from edit_eval.plugins.trackers.process import final_values
 
 
 def test_a_run_of_battles_alone_has_its_strengths() -> None:
@@ -12,7 +12,7 @@ def test_a_run_of_battles_alone_has_its_strengths() -> None:
         {"edit_model": "c", "strength": None, "ci95": None},
     ]
     battles = {"arena": {"coverage": {"scored": 3, "total": 4}, "scores": {"overall": {"strengths": strengths}}}}
-    values = values_at_last({"coverage": {"scored": 3, "total": 4}, "results": [], "battles": battles})
+    values = final_values({"coverage": {"scored": 3, "total": 4}, "results": [], "battles": battles})
     assert values == {
         "coverage": 0.75,
         "arena/coverage": 0.75,

@@ -38,7 +38,7 @@ def emptied(folder: Path) -> tuple[Path, dict[str, bytes]]:
 
 def shown(run: Following) -> dict[str, Any]:
     assert run.table is not None
-    return {sample_id: repr(run.table.of_sample(sample_id)) for sample_id in run.table.sample_ids}
+    return {sample_id: repr(run.table.results_of(sample_id)) for sample_id in run.table.sample_ids}
 
 
 def whole(run: Path) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_an_answer_that_is_asked_anew_replaces_the_one_before(folder: Path) -> N
     line = records(journal(run, "replies").read_bytes())[0]
     append(run, "replies", {**line, "text": "no words\nScore: 1.250"})
     assert follower.catch_up().samples == {line["sample"]}
-    judgement = follower.table.of_sample(line["sample"])[1][0][1][0]
+    judgement = follower.table.results_of(line["sample"])[1][0][1][0]
     assert judgement.score == 1.25
     assert shown(follower) == whole(run)
 
@@ -111,10 +111,10 @@ def test_an_edit_that_failed_and_was_made_after_all(folder: Path) -> None:
     gone = {"status": "edit_failed", "reason": "out of memory", "image": "", "pixels": ""}
     append(run, "edits", {**edit, **gone})
     follower.catch_up()
-    assert follower.table.of_sample(edit["sample_id"])[1][0][0].reason == "out of memory"
+    assert follower.table.results_of(edit["sample_id"])[1][0][0].reason == "out of memory"
     append(run, "edits", edit)
     follower.catch_up()
-    assert follower.table.of_sample(edit["sample_id"])[1][0][0].status is Status.OK
+    assert follower.table.results_of(edit["sample_id"])[1][0][0].status is Status.OK
     assert shown(follower) == whole(run)
 
 
@@ -191,7 +191,7 @@ def test_each_is_said_to_be_what_it_is(folder: Path) -> None:
     (folder / "reported" / "report" / "summary.json").write_text(json.dumps({"status": "complete", "results": 7}))
     runs = Runs([folder])
     while any(card.state == "reading" for card in runs.cards.values()):
-        runs.look()
+        runs.poll_changes()
     said = {card.name: card for card in runs.cards.values()}
     states = {name: card.state for name, card in said.items()}
     assert states == {"first": "complete", "stopped": "stopped", "damaged": "damaged", "reported": "complete"}
@@ -202,7 +202,7 @@ def test_each_is_said_to_be_what_it_is(folder: Path) -> None:
     assert [len(card.pictures) for card in said.values()] == [3] * 4, "those of the damaged one, too"
     assert said["stopped"].fraction == pytest.approx(40 / 90)
     assert "0001.json is damaged" in said["damaged"].reason
-    assert not runs.look()
+    assert not runs.poll_changes()
     _, seen = runs.news("")
     assert runs.news(seen) == ([], seen)
 

@@ -100,7 +100,7 @@ class LocalDriver:
         self._began = 0.0
 
     @classmethod
-    def of(cls, configuration: Configuration) -> Self:
+    def from_configuration(cls, configuration: Configuration) -> Self:
         """Returns this machine; the configuration has nothing to say of it."""
         return cls()
 
@@ -144,7 +144,9 @@ class LocalDriver:
                 return self._cannot_start(worker, python, error)
         self._processes[worker] = made
         self._selector.register(made.out, selectors.EVENT_READ, (worker, functools.partial(self._read, made)))
-        self._selector.register(made.sentinel, selectors.EVENT_READ, (worker, functools.partial(self._gone, made)))
+        self._selector.register(
+            made.sentinel, selectors.EVENT_READ, (worker, functools.partial(self._handle_exit, made))
+        )
         order = {
             "do": "prepare",
             "class_path": specification.class_path,
@@ -173,7 +175,7 @@ class LocalDriver:
         """Sends a message, now or as soon as the worker reads."""
         process = self._processes.get(worker)
         if process is not None:
-            process.conversation.sent(message)
+            process.conversation.record_order(message)
             process.unsent += encode(message)
             self._send(process)
 
@@ -219,7 +221,7 @@ class LocalDriver:
             return True  # nothing it says is trusted any more
         try:
             for message in process.lines.feed(data):
-                if process.conversation.heard(message):
+                if process.conversation.accept_message(message):
                     self._events.append(Event(process.number, message))
                 process.heard = True
         except ValueError as error:  # a model that writes into every descriptor, or an endless answer
@@ -227,7 +229,7 @@ class LocalDriver:
             self.kill(process.number)
         return True
 
-    def _gone(self, process: Process) -> None:
+    def _handle_exit(self, process: Process) -> None:
         # Processes that the model started die with its worker. Before `wait`: until then its number cannot be reused.
         kill_group(process.process.pid)
         while self._read(process):

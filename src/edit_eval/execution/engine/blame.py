@@ -44,7 +44,7 @@ from edit_eval.records import Status, model_title
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
@@ -134,12 +134,12 @@ class Blame:
 
     # -- evidence for a replica --
 
-    def begun(self, replica: Replica) -> None:
+    def record_new_process(self, replica: Replica) -> None:
         """Records that the replica has a new process, which has done nothing yet."""
         self._well.discard(replica.number)
         self._processes[replica.number] = _Process()
 
-    def answered(self, replica: Replica) -> None:
+    def record_success(self, replica: Replica) -> None:
         """Records that the replica has done a task."""
         number = replica.number
         process = self._processes[number]
@@ -154,7 +154,7 @@ class Blame:
 
     # -- failures --
 
-    def failed(self, replica: Replica, task: Task, reason: str, kind: str, memory: Mapping[str, int]) -> bool:
+    def weigh_failure(self, replica: Replica, task: Task, reason: str, kind: str, memory: Mapping[str, int]) -> bool:
         """Judges a failure that a worker reports (see `workers.failures.kind_of`); `memory`: its figures.
 
         True if its process must be replaced: the others' tasks are then taken back as well.
@@ -196,7 +196,7 @@ class Blame:
             if not known.charges:
                 known.first = None
         self._keep_attempt(replica, reason, kind * (kind == "out_of_memory"))
-        self._work.again(task, alone=False, failed_on=frozenset(), taken_back=True)
+        self._work.add_again(task, alone=False, failed_on=frozenset(), taken_back=True)
         self._records.attempt(task, reason)
         return True
 
@@ -251,7 +251,7 @@ class Blame:
         ails = self._ails(replica) and replica.number not in tried
         tried.setdefault(replica.number, self._done[replica.number])
         if of_device and OF_THE_DATA not in reason and not self._work.kept:  # a service has no later start
-            self._of_devices.add(self._named(replica, reason.split(":")[0]))
+            self._of_devices.add(self._add_model_title(replica, reason.split(":")[0]))
         else:
             known.otherwise = True
         # Suspects run one after the other: a second failure is no news about the machine.
@@ -264,7 +264,7 @@ class Blame:
             for unit in task.units:
                 of_batch = {} if known.otherwise else dict(tried)
                 self._tasks[task.model, (unit,)] = _FailedTask(1, of_batch, otherwise=known.otherwise)
-                self._work.again(task, units=(unit,), alone=True, failed_on=frozenset({replica.index}))
+                self._work.add_again(task, units=(unit,), alone=True, failed_on=frozenset({replica.index}))
             self._records.attempt(task, reason)
         elif known.charges >= TASK_FAILURES and not known.otherwise and not self._is_proven(task.model, known):
             self._failures[replica.number] += 1
@@ -284,10 +284,10 @@ class Blame:
             if not final:
                 reason = f"failed {known.charges} times; the last time: {reason}"
                 for index in task.failed_on:  # proven bad: the first replica that it failed on is acquitted
-                    first = self._policy.of(task.model)[index].number
+                    first = self._policy.replicas_of(task.model)[index].number
                     self._failures[first] = max(0, self._failures[first] - 1)
             known.charges = 0
-            self._records.failed(task, reason, "+".join(replica.place))
+            self._records.record_failure(task, reason, "+".join(replica.place))
         else:
             self._failures[replica.number] += 1
             self._try_elsewhere(replica, task, reason, alone=not ails)
@@ -305,10 +305,10 @@ class Blame:
         self._records.attempt(task, reason)
         self._records.leave(task)
 
-    def put_back(self, replica: Replica, task: Task, reason: str) -> None:
+    def return_task(self, replica: Replica, task: Task, reason: str) -> None:
         """Puts the task back among the work, at no charge."""
         self._keep_attempt(replica, reason)
-        self._work.again(task)
+        self._work.add_again(task)
         self._records.attempt(task, reason)
 
     def _is_proven(self, model: str, known: _FailedTask) -> bool:
@@ -338,16 +338,16 @@ class Blame:
         self._well.update(number for number, was_well in tried.items() if was_well)  # the fault was not theirs
         if len(task.units) > 1:  # each member is tried alone, to show which of them it was
             for unit in task.units:
-                self._work.again(task, units=(unit,), alone=False, failed_on=frozenset())
+                self._work.add_again(task, units=(unit,), alone=False, failed_on=frozenset())
             return self._records.attempt(task, error)
         self._remember(replica, task, "out of memory")
         where = f"on each of {len(tried)} devices" if len(tried) > 1 else "on this device"
-        places = (peer.place for peer in self._policy.of(replica.key) if peer.number in tried)
+        places = (peer.place for peer in self._policy.replicas_of(replica.key) if peer.number in tried)
         figures = memory_figures(memory, self._users([device for place in places for device in place]))
         advice = memory_advice(replica.model.kind, error, memory)
-        self._records.failed(task, f"{error} ({where}{figures}); {advice}", "+".join(replica.place))
+        self._records.record_failure(task, f"{error} ({where}{figures}); {advice}", "+".join(replica.place))
 
-    def witnessed(self, witness: Replica, task: Task) -> Iterator[tuple[Replica, str]]:
+    def blame_replicas(self, witness: Replica, task: Task) -> Iterator[tuple[Replica, str]]:
         """Counts a task done by the witness against the replicas on which it failed, and which have done none since.
 
         Yields those that must be retired, each with the reason.
@@ -381,7 +381,7 @@ class Blame:
         """
         for model, faults in self._left.items():
             if len(faults) >= TASK_FAILURES and not any(
-                self._done[replica.number] for replica in self._policy.of(model)
+                self._done[replica.number] for replica in self._policy.replicas_of(model)
             ):
                 raise Stopped(
                     Text(
@@ -418,13 +418,13 @@ class Blame:
 
     def _others(self, replica: Replica) -> list[Replica]:
         """Returns the other replicas of its model that may still work, loaded or not."""
-        of = self._policy.of(replica.key)
+        of = self._policy.replicas_of(replica.key)
         return [
             other for other in of if other is not replica and other.state is not ReplicaState.RETIRED and not other.lost
         ]
 
     def _try_elsewhere(self, replica: Replica, task: Task, reason: str, *, alone: bool) -> None:
-        self._work.again(task, alone=alone, failed_on=task.failed_on | {replica.index})
+        self._work.add_again(task, alone=alone, failed_on=task.failed_on | {replica.index})
         self._records.attempt(task, reason)
 
     def _keep_attempt(self, replica: Replica, reason: str, kind: str = "") -> None:
@@ -434,17 +434,17 @@ class Blame:
     def _remember(self, replica: Replica, task: Task, what: str) -> None:
         if not task.by_the_way:
             status = Status.EDIT_FAILED if replica.model.kind == "edit" else Status.JUDGE_ERROR
-            self._recent.append((self._named(replica, what), status))
+            self._recent.append((self._add_model_title(replica, what), status))
 
     @staticmethod
-    def _named(replica: Replica, what: str) -> str:
+    def _add_model_title(replica: Replica, what: str) -> str:
         return Text("{}: {}", replica.model.title, what)
 
     @property
-    def left(self) -> str:
+    def fault_summary(self) -> str:
         """For which faults of devices tasks were left, for people; empty if none were."""
         reasons = [reason for faults in self._left.values() for reason in faults]
-        return _first(reasons, counted(len(reasons) - 1, "more task"))
+        return _first(reasons, pluralize(len(reasons) - 1, "more task"))
 
 
 # -- pictures that cannot be read just now --
@@ -460,7 +460,7 @@ FIRST_TICKET = -1
 """The first ticket of each start; the next ones count down."""
 
 
-class ReadingAgain:
+class ReadRetries:
     """Tasks waiting to be retried. Each waits for a ticket: a number below that of any edit (see `Work.settle`)."""
 
     def __init__(self) -> None:
@@ -470,7 +470,7 @@ class ReadingAgain:
         self.lost: list[str] = []
         """For what tasks were left."""
 
-    def put_off(self, task: Task, now: float) -> int | None:
+    def schedule_retry(self, task: Task, now: float) -> int | None:
         """Returns the ticket that the task must wait for; None when it has waited long enough and is left."""
         key = (task.model, task.units)
         attempt = self._attempts[key]
@@ -491,15 +491,15 @@ class ReadingAgain:
         return tickets
 
     @property
-    def waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         """True if a task is waiting to be retried."""
         return bool(self._due)
 
     @property
-    def left(self) -> str:
+    def loss_summary(self) -> str:
         """What could not be read to the end, for people; empty if all was read."""
         reasons = list(dict.fromkeys(self.lost))
-        return _first(reasons, counted(len(reasons) - 1, "more picture"))
+        return _first(reasons, pluralize(len(reasons) - 1, "more picture"))
 
 
 def _first(reasons: Sequence[str], more: str) -> str:

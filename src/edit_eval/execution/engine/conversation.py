@@ -183,7 +183,7 @@ class Conversation:
         self._awaited: set[str] = set()
         self._tasks: dict[int, tuple[Sequence[Mapping[str, Check]], int]] = {}  # kinds of each result, and how many
 
-    def sent(self, order: Message) -> None:
+    def record_order(self, order: Message) -> None:
         """Notes an order sent to the worker."""
         if order["do"] == "run":
             edit = order["kind"] == "edit"
@@ -191,7 +191,7 @@ class Conversation:
         elif order["do"] in ANSWER:
             self._awaited.add(ANSWER[order["do"]])
 
-    def heard(self, message: Message) -> bool:
+    def accept_message(self, message: Message) -> bool:
         """True if the message is news. Raises `ValueError` for one that no worker of ours would send.
 
         A step of a finished task is not news: a thread that the model left behind may go on counting.

@@ -29,8 +29,8 @@ from edit_eval.execution.contract import (
     Watcher,
     WorkerSpecification,
 )
-from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadingAgain, weigh_request
-from edit_eval.execution.engine.purse import Purse
+from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadRetries, weigh_request
+from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.machine.environments import with_install_line
 from edit_eval.execution.machine.memory import memory_advice, memory_figures
 from edit_eval.records import model_title
@@ -38,7 +38,7 @@ from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 from edit_eval.workers.messages import Message
 
 UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced although it is charged with nothing
@@ -94,7 +94,7 @@ class Engine:
         observer: Observer = lambda replica, what, message: None,
         users: Users = lambda devices: (),
         more: More = lambda: False,
-        purse: Purse | None = None,
+        purse: CostBudget | None = None,
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
@@ -103,7 +103,7 @@ class Engine:
         self._interruption, self._observe, self._more = interruption, observer, more
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # without interruptions or silent workers
-        self._purse = purse or Purse({}, None, (), records.event)
+        self._purse = purse or CostBudget({}, None, (), records.event)
         self._held: list[tuple[RunningWorker, Task, Message]] = []  # orders that could pass the limit of costs
         self._ends = ""
         self._workers: dict[int, RunningWorker] = {}
@@ -112,7 +112,7 @@ class Engine:
         self._now = 0.0
         self._awake = 0.0
         self._looked = 0.0
-        self._again = ReadingAgain()
+        self._again = ReadRetries()
         self._tasks: dict[int, tuple[RunningWorker, Task]] = {}
         self._blame = Blame(policy, work, records, watcher.note, users)
         self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
@@ -148,7 +148,7 @@ class Engine:
         whole = False
         try:
             self._do(self._policy.begin())
-            while self._policy.at_work:
+            while self._policy.has_processes:
                 before = self._now
                 self._now, events = self._driver.poll(self._poll_seconds)
                 # If this process or its machine was suspended, the workers were not silent all that time.
@@ -156,15 +156,15 @@ class Engine:
                 for event in events:
                     self._handle(event)
                 if self._more():
-                    self._do(self._policy.look())
+                    self._do(self._policy.report_new_work())
                 elif not events:
                     self._guard_progress()
                 if self._held:
-                    self._order_what_was_held()
+                    self._submit_deferred()
                 if self._unsynced:
                     self._records.sync()
                     self._unsynced = False
-                self._look()
+                self._check_run()
                 self._watch.tick(self._now)
             self._end_or_explain()
             whole = True
@@ -182,13 +182,13 @@ class Engine:
             raise Stopped(self._ends)
         if self._draining:
             raise KeyboardInterrupt
-        if not self._work.finished:
+        if not self._work.is_finished:
             self._explain()
-        if left := self._again.left:
+        if left := self._again.loss_summary:
             raise Stopped(
                 Text("{}; everything else is done: make sure that it can be read, then rerun the same command", left)
             )
-        if left := self._blame.left:
+        if left := self._blame.fault_summary:
             raise Stopped(
                 Text(
                     "left for another start: {}; everything else is done: rerun the same command when that works again",
@@ -213,10 +213,10 @@ class Engine:
         for model in self._refused:
             raise ConfigurationError(Text("{}: {}", model_title(model), self._first_load_error[model]))
         reasons = [Text("{}: {}", model_title(model), error) for model, error in self._first_load_error.items()]
-        why = joined(reasons) if reasons else Text("every replica failed too often")
+        why = join_texts(reasons) if reasons else Text("every replica failed too often")
         raise Stopped(Text("{}; no device is left to finish the run", why))
 
-    def _look(self) -> None:
+    def _check_run(self) -> None:
         if self._now - self._looked < LOOK_EVERY or self._simulated:
             return
         self._looked = self._now
@@ -233,7 +233,7 @@ class Engine:
         if due := self._again.due(self._now):
             for ticket in due:
                 self._work.settle(ticket)
-            self._do(self._policy.look())
+            self._do(self._policy.report_new_work())
         for worker in list(self._workers.values()):
             limits = worker.specification
             silent = self._awake - worker.last_sign
@@ -254,7 +254,7 @@ class Engine:
     def _guard_progress(self) -> None:
         """Raises if work is left but every replica is idle, so no event will ever come: a bug, not worth a wait."""
         busy = self._waiting or any(w.replica.busy for w in self._workers.values())
-        if busy or self._work.finished or self._work.kept or self._draining or self._ends or self._again.waiting:
+        if busy or self._work.is_finished or self._work.kept or self._draining or self._ends or self._again.is_waiting:
             return
         if self._first_load_error or self._away:
             self._explain()
@@ -281,11 +281,11 @@ class Engine:
                     self._prepare(replica)
                 continue
             if self._waiting.pop(replica.number, None):  # it is to stop before it has begun
-                self._do(self._policy.ended(replica))
+                self._do(self._policy.report_ended(replica))
                 continue
             worker = self._of[replica.number]
             if verb == "load":
-                if not self._purse.loads(replica.model.key):
+                if not self._purse.charge_load(replica.model.key):
                     raise Stopped(self._purse.words)
                 worker.loading_since, worker.last_sign = self._now, self._awake
                 self._driver.submit(worker.number, {"do": "load", "offload": worker.specification.offload})
@@ -295,7 +295,7 @@ class Engine:
                 assert task is not None
                 order = self._records.order(task)
                 if order is None:  # answered, or being asked, since it became ready
-                    waiting.extend(self._policy.failed(replica, task))
+                    waiting.extend(self._policy.report_failed(replica, task))
                     continue
                 self._tasks[task.number] = (worker, task)
                 if not worker.running and next(iter(replica.hands)) == task.number:
@@ -314,18 +314,18 @@ class Engine:
             return  # it goes back when its replica is given up
         if self._blame.wants_fresh(worker.replica, task):
             return self._kill(worker, UNRELIABLE)  # it goes back when this has ended
-        if self._ends or not self._purse.takes(task, order):
+        if self._ends or not self._purse.reserve_cost(task, order):
             self._held.append((worker, task, order))
         else:
             self._driver.submit(worker.number, order)
 
-    def _order_what_was_held(self) -> None:
+    def _submit_deferred(self) -> None:
         """Orders what fits by now; if nothing under way can make room for the rest, begins nothing more."""
         held, self._held = self._held, []
         for worker, task, order in held:
             if task.number in self._tasks and worker.number in self._workers:
                 self._order(worker, task, order)
-        if self._held and not self._purse.waiting:
+        if self._held and not self._purse.has_reservations:
             held, self._held = self._held, []
             for worker, task, _ in held:
                 self._return(worker.replica, task)
@@ -366,23 +366,23 @@ class Engine:
             return
         self._observe(worker.replica, kind, message)
         if kind == "started":
-            self._begun(worker, message["task"])
+            self._handle_begun(worker, message["task"])
         elif kind == "submitted":
             if message["task"] in self._tasks:
-                self._records.submitted(self._tasks[message["task"]][1], message)
+                self._records.record_submission(self._tasks[message["task"]][1], message)
                 self._unsynced = True
         elif kind == "done":
-            self._done(worker, message)
+            self._handle_done(worker, message)
         elif kind == "failed":
-            self._failed(worker, message)
+            self._handle_failed(worker, message)
         elif kind in ("prepared", "loaded"):
             if worker.stopping:
                 return  # sent before it heard that it is no longer needed
             if kind == "loaded":
-                self._loaded(worker, message)
+                self._handle_loaded(worker, message)
             else:
                 self._activity(worker.replica, "starting", worker.since, self._now, "")
-                self._do(self._policy.prepared(worker.replica))
+                self._do(self._policy.report_prepared(worker.replica))
         elif kind == "broken":
             message = with_install_line(message, worker.specification)
             worker.broken = message["error"]
@@ -396,37 +396,37 @@ class Engine:
                 self._unprepared.add(worker.replica.model.key)
             self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
         elif kind == "died":
-            self._died(worker, message["reason"], lost="lost" in message)
+            self._handle_died(worker, message["reason"], lost="lost" in message)
 
     def _devices_changed(self, message: Mapping[str, Any]) -> None:
         """Handles devices that join or go: tasks on lost ones start again elsewhere, and new ones get work."""
         self._watch.note(message["reason"])
         if message["event"] == "gone":
             self._records.event("gone", seconds=self._now, devices=list(message["devices"]), reason=message["reason"])
-            return self._do(self._policy.lose(message["devices"]))
+            return self._do(self._policy.report_lost_devices(message["devices"]))
         if message["event"] == "joined":
             new = self._growth(message["gpus"])
             self._specifications |= new
             names = [gpu.name for gpu in message["gpus"]]
             self._records.event("devices", seconds=self._now, devices=names, reason=message["reason"])
-            self._do(self._policy.gain(list(new)))
+            self._do(self._policy.add_devices(list(new)))
 
-    def _loaded(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
+    def _handle_loaded(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
         replica = worker.replica
         worker.loaded = True
         began = self._now if worker.loading_since is None else worker.loading_since
         self._activity(replica, "loading", began, self._now, "")
         self._load_failures[replica.number] = 0
-        self._blame.begun(replica)
+        self._blame.record_new_process(replica)
         self.about.setdefault(replica.model.key, dict(message["about"]))
         took = round(self._now - began, 4)
         self._records.event(
             "loaded", model=replica.model.key, place=replica.place, seconds=took, memory=message["memory"]
         )
         self._watch.replica(replica, "loaded", {**message, "seconds": took})
-        self._do(self._policy.loaded(replica, self._now - began, int(message["capacity"])))
+        self._do(self._policy.report_loaded(replica, self._now - began, int(message["capacity"])))
 
-    def _begun(self, worker: RunningWorker, number: int) -> None:
+    def _handle_begun(self, worker: RunningWorker, number: int) -> None:
         if number in self._tasks:
             task = self._tasks[number][1]
             worker.running[number] = self._now
@@ -447,24 +447,24 @@ class Engine:
         self._watch.finished(worker.replica, task)
         return task
 
-    def _done(self, worker: RunningWorker, message: Message) -> None:
+    def _handle_done(self, worker: RunningWorker, message: Message) -> None:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
         self._purse.settle(task, message)
-        self._records.done(task, message, "+".join(worker.replica.place))
-        self._answered(worker.replica)
-        self._do(self._policy.done(worker.replica, task, seconds))
-        for replica, reason in self._blame.witnessed(worker.replica, task):
+        self._records.record_results(task, message, "+".join(worker.replica.place))
+        self._record_answer(worker.replica)
+        self._do(self._policy.report_done(worker.replica, task, seconds))
+        for replica, reason in self._blame.blame_replicas(worker.replica, task):
             self._drop(replica, reason)
         self._drop_if_away(task.model)
 
-    def _answered(self, replica: Replica) -> None:
+    def _record_answer(self, replica: Replica) -> None:
         self._idle_deaths[replica.number] = 0
-        self._blame.answered(replica)
+        self._blame.record_success(replica)
         self._last_answer[replica.model.key] = self._now
         self._unsynced = True
 
-    def _failed(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
+    def _handle_failed(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
         began = worker.running.get(message["task"], self._now)
         task = self._take(worker, message["task"], self._now - began)
         self._purse.settle(task, message)
@@ -480,17 +480,17 @@ class Engine:
         if kind == "unreadable":
             return self._read_again(worker.replica, task, reason)
         if kind == "refused" and worker.replica.model.kind == "edit":  # that is an answer; no one is charged
-            self._records.refused(task, reason)
-            self._answered(worker.replica)
+            self._records.record_refusal(task, reason)
+            self._record_answer(worker.replica)
         elif kind == "request" and message.get("facts"):
             self._request_failed(worker, task, reason, message["facts"])
         else:
-            doubted = self._blame.failed(worker.replica, task, reason, kind, message.get("memory", {}))
+            doubted = self._blame.weigh_failure(worker.replica, task, reason, kind, message.get("memory", {}))
             if doubted or message.get("spent"):
                 # After a device-side assert no result of this process can be trusted; a new one has descriptors again.
                 self._kill(worker, UNRELIABLE)
             self._unsynced = True
-        self._do(self._policy.failed(worker.replica, task))
+        self._do(self._policy.report_failed(worker.replica, task))
         self._drop_if_away(task.model)
         self._blame.stop_if_systemic()
 
@@ -509,7 +509,7 @@ class Engine:
             return
         if verdict == "left":
             return self._blame.leave(replica, task, reason)
-        self._blame.put_back(replica, task, reason)
+        self._blame.return_task(replica, task, reason)
         if facts["ours"]:  # other replicas have servers of their own
             self._first_load_error.setdefault(model, reason)
             return self._drop(replica, reason)
@@ -517,24 +517,24 @@ class Engine:
 
     def _drop_if_away(self, model: str) -> None:
         """Gives up the replicas of a model whose server is away, once what each has under way has ended."""
-        for replica in self._policy.of(model) if model in self._away else ():
+        for replica in self._policy.replicas_of(model) if model in self._away else ():
             worker = self._of.get(replica.number)
             if replica.number not in self._dropped and not (worker and worker.running):
                 self._drop(replica, self._away[model])
 
     def _read_again(self, replica: Replica, task: Task, reason: str) -> None:
         """Retries a task with an unreadable picture later, or leaves it for another start."""
-        ticket = self._again.put_off(task, self._now)
+        ticket = self._again.schedule_retry(task, self._now)
         if ticket is None:
             if self._records.leave(task):
                 self._again.lost.append(reason)
         else:
             if ticket == FIRST_TICKET:  # the first of perhaps a thousand
                 self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))
-            self._work.again(task, after=[ticket])
-        self._do(self._policy.failed(replica, task))
+            self._work.add_again(task, after=[ticket])
+        self._do(self._policy.report_failed(replica, task))
 
-    def _died(self, worker: RunningWorker, reason: str, lost: bool = False) -> None:
+    def _handle_died(self, worker: RunningWorker, reason: str, lost: bool = False) -> None:
         replica = worker.replica
         del self._workers[worker.number]
         if self._of.get(replica.number) is worker:
@@ -548,7 +548,7 @@ class Engine:
             self._watch.replica(replica, "ended", {})
             for task in list(replica.hands.values()):
                 self._return(replica, task)
-            return self._retire(replica, dropped) if dropped else self._do(self._policy.ended(replica))
+            return self._retire(replica, dropped) if dropped else self._do(self._policy.report_ended(replica))
         reason = worker.killed or worker.broken or reason
         if not worker.loaded and worker.loading_since is not None:
             self._activity(replica, "loading", worker.loading_since, self._now, f"failed: {reason}")
@@ -563,35 +563,35 @@ class Engine:
         for number, task in list(replica.hands.items()):
             if number in guilty:
                 self._take(worker, number, self._now - worker.running.get(number, self._now))
-                self._purse.fear(task)
+                self._purse.charge_maximum(task)
                 self._blame.charge(worker.replica, task, reason)
                 self._unsynced = True
-                self._policy.lost(replica, task)
+                self._policy.report_lost_task(replica, task)
             else:
                 if number in worker.running:  # nobody's fault, and perhaps charged
-                    self._purse.fear(task)
+                    self._purse.charge_maximum(task)
                 self._return(replica, task)
         self._records.event("died", replica=replica.name, reason=reason)
         if dropped:
             return self._retire(replica, dropped)
         retired = lost or self._is_to_retire(worker, reason)
         self._watch.replica(replica, "retired" if retired else "died", {"reason": reason})
-        self._do(self._policy.ended(replica, retired=retired))
+        self._do(self._policy.report_ended(replica, retired=retired))
         if (
             retired
-            and (self._policy.piloting or replica.model.key in self._refused or replica.model.key in self._work.kept)
-            and all(r.state is ReplicaState.RETIRED for r in self._policy.of(replica.model.key))
+            and (self._policy.is_piloting or replica.model.key in self._refused or replica.model.key in self._work.kept)
+            and all(r.state is ReplicaState.RETIRED for r in self._policy.replicas_of(replica.model.key))
         ):
             self._explain()  # otherwise this would only come out when everything else is done
         self._blame.stop_if_systemic()
 
     def _return(self, replica: Replica, task: Task) -> None:
         """Puts a task that had not begun back into the queue, at no charge."""
-        self._purse.free(task)
+        self._purse.release_cost(task)
         self._records.free(task)
         self._tasks.pop(task.number, None)
         replica.hands.pop(task.number, None)
-        self._policy.give_back(task)
+        self._policy.return_task(task)
 
     # -- giving up --
 
@@ -609,7 +609,7 @@ class Engine:
         self._waiting.pop(replica.number, None)
         self._say_retired(replica, reason)
         self._watch.replica(replica, "retired", {"reason": reason})
-        self._do(self._policy.ended(replica, retired=True))
+        self._do(self._policy.report_ended(replica, retired=True))
 
     def _say_retired(self, replica: Replica, reason: str) -> None:
         self._watch.note(Text("{} has been retired: {}", replica.name, reason))

@@ -21,7 +21,7 @@ ENDED = "SIGUSR1: all finished work is kept; rerun the same command to resume"
 
 
 @contextlib.contextmanager
-def announced_before_it_runs() -> Iterator[None]:
+def stop_on_signal() -> Iterator[None]:
     """Raises `Stopped` on SIGUSR1 within its block, for when nothing is under way, so nothing has to be drained."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -70,9 +70,9 @@ def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Se
 
 def _first_battle(matrix: Matrix, position: int, judge: int) -> int | None:
     for battle in matrix.battles_of(position):
-        if all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.shown_edits(battle)):
+        if all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.visible_edits_of(battle)):
             for number in matrix.cells.judgements_of(battle):
-                if matrix.cells.parts(number)[1] == judge:
+                if matrix.cells.judgement_parts(number)[1] == judge:
                     return number
     return None
 
@@ -81,7 +81,7 @@ def models_at_work(matrix: Matrix) -> set[str]:
     """Returns the models (`edit:NAME`, `judge:NAME`) that have made an edit, or given an answer with a score."""
     models = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.OK}
     for number in range(matrix.cells.judgements):
-        edit, judge, _ = matrix.cells.parts(number)
+        edit, judge, _ = matrix.cells.judgement_parts(number)
         key = f"judge:{matrix.judges[judge].name}"
         if key in models or not matrix.cells.kind(edit).counts or matrix.is_pending(number):
             continue
@@ -112,7 +112,7 @@ class Pilot:
         for number in sorted(cells.edits):
             self._edits.setdefault(f"edit:{matrix.edits[number].edit_model}", []).append(number)
         for number in sorted(cells.judgements):
-            judge = matrix.judges[matrix.cells.parts(number)[1]].name
+            judge = matrix.judges[matrix.cells.judgement_parts(number)[1]].name
             self._judgements.setdefault(f"judge:{judge}", []).append(number)
         self._covered = {*self._edits, *self._judgements}
         self._failed: dict[str, list[Edit | Judgement]] = {key: [] for key in self._covered}  # until it is at work
@@ -121,15 +121,15 @@ class Pilot:
     def edit(self, edit: Edit) -> None:
         """Passes on an edit."""
         self._audience.edit(edit)
-        self._look(f"edit:{edit.edit_model}", edit)
+        self._check_pilot(f"edit:{edit.edit_model}", edit)
 
     def judgement(self, judgement: Judgement) -> None:
         """Passes on a judgement."""
         self._audience.judgement(judgement)
         if judgement.status not in (*NO_EDIT, Status.SKIPPED) and judgement.kind in ("edit", "battle"):
-            self._look(f"judge:{judgement.judge}", judgement)
+            self._check_pilot(f"judge:{judgement.judge}", judgement)
 
-    def _look(self, key: str, record: Edit | Judgement) -> None:
+    def _check_pilot(self, key: str, record: Edit | Judgement) -> None:
         if record.status is Status.OK:
             self._at_work.add(key)
         if self._over and self._covered <= self._at_work:
@@ -141,7 +141,7 @@ class Pilot:
         for model in self._covered - self._at_work - pending:
             if len(self._failed[model]) >= FEWEST_IN_PILOT:
                 self._over, self._covered = True, set()  # said once, whatever still comes of what is under way
-                return self._when_failed(self._in_words(self._failed[model]))
+                return self._when_failed(self._describe_failure(self._failed[model]))
         if not pending and not self._over:
             self._over = True
             self._when_over(self._covered <= self._at_work)
@@ -149,7 +149,7 @@ class Pilot:
     def _is_edit_pending(self, number: int) -> bool:
         return self._matrix.edits[number].status is Status.PENDING
 
-    def _in_words(self, failed: Sequence[Edit | Judgement]) -> str:
+    def _describe_failure(self, failed: Sequence[Edit | Judgement]) -> str:
         last = failed[-1]
         judged = [failure for failure in failed if isinstance(failure, Judgement)]
         way = next(
@@ -171,7 +171,7 @@ def cut_off_sentences(matrix: Matrix, judgements: Collection[int]) -> list[str]:
     for number in sorted(judgements):
         first = [replies[0] for replies in map(matrix.replies, matrix.cells.cells_of(number)) if replies]
         if first:
-            judge = matrix.judges[matrix.cells.parts(number)[1]].name
+            judge = matrix.judges[matrix.cells.judgement_parts(number)[1]].name
             asked.setdefault(judge, []).append(any(reply.ended is Status.CUT_OFF for reply in first))
     return [
         Text(

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
 from edit_eval.edit_models.contract import FINISHED
-from edit_eval.execution.engine.workload import edit_needs, is_left, settled, waited_for
+from edit_eval.execution.engine.workload import edit_needs, find_required_edits, is_left, work_number
 from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
@@ -21,9 +21,9 @@ from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import altered_pictures, edit_record, where_of
+from edit_eval.store.recall import edit_record, find_altered_pictures, where_of
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.subjects.contract import Shown
+from edit_eval.store.subjects.contract import InputPicture
 from edit_eval.workers.messages import AnswerResult, EditResult, Message, PictureFile, PictureView
 
 ASK_STRIDE = 1000
@@ -78,11 +78,11 @@ class Recorder:
         self._under_way: dict[Lookup, tuple[int, int]] = {}  # what is being asked: the number of the task, and the cell
         self.submitted_before: dict[str, Record] = {}
         """By an edit's key what was bought for it and is not fetched, in any start (`Timeline.submitted`)."""
-        work.in_vain = self.in_vain
+        work.in_vain = self.is_obsolete
         folder, size = os.path.abspath(directory.thumbnails), size_of_run(matrix.samples, matrix.edits)
         self._small_copies = {"folder": folder, **asdict(size)}
 
-    def in_vain(self, task: Task) -> bool:
+    def is_obsolete(self, task: Task) -> bool:
         """True if a task that could start has nothing to work on.
 
         Either none of it is still to come, or it needs something that this start will not make: then all of it is left,
@@ -94,7 +94,7 @@ class Recorder:
             needs = edit_needs(self._matrix, number)
         else:
             left = [cell for cell in task.units if is_left(self._matrix, cell)]
-            pending = any(self._matrix.asked_before(cell) is None for cell in left)
+            pending = any(self._matrix.original_cell_of(cell) is None for cell in left)
             needs = [need for cell in task.units for need in self._needs(cell)]
         if pending and not self._left.isdisjoint(needs):
             self.leave(task)
@@ -104,10 +104,10 @@ class Recorder:
     def _follows(self, task: Task, cells: Sequence[int]) -> bool:
         """True if all that is left of these cells is being asked elsewhere: then it is entered again, behind that."""
         ahead = [self._ahead(cell) for cell in cells if is_left(self._matrix, cell)]
-        after = {settled(cell) for cell in ahead if cell is not None}
+        after = {work_number(cell) for cell in ahead if cell is not None}
         if not ahead or None in ahead:
             return False
-        self._work.again(task, after=after)
+        self._work.add_again(task, after=after)
         return True
 
     def _ahead(self, cell: int) -> int | None:
@@ -124,8 +124,8 @@ class Recorder:
 
     def _needs(self, cell: int) -> list[int]:
         """Returns what a cell waits for, in the numbers of `Work`: edits, and the cells its question comes after."""
-        before = self._matrix.cells.before(cell).values()
-        return [*waited_for(self._matrix, cell), *(settled(earlier) for earlier in before)]
+        before = self._matrix.cells.prerequisites_of(cell).values()
+        return [*find_required_edits(self._matrix, cell), *(work_number(earlier) for earlier in before)]
 
     def about(self, task: Task) -> str:
         """Returns the sample ids of a task, for people."""
@@ -145,7 +145,7 @@ class Recorder:
             edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
             output = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
             output.parent.mkdir(parents=True, exist_ok=True)
-            finished, lacking = self._finished(edit)
+            finished, lacking = self._find_existing_edit(edit)
             return {
                 "do": "run",
                 "task": task.number,
@@ -165,28 +165,28 @@ class Recorder:
         there = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
         for cell in (cell for cell in task.units if cell not in there):  # a picture of theirs is being made again
             self._ask_later(cell, task.phase)
-        asked = [cell for cell in there if self._matrix.asked_before(cell) is None]
+        asked = [cell for cell in there if self._matrix.original_cell_of(cell) is None]
         left = [cell for cell in asked if is_left(self._matrix, cell)]
         if not left or self._follows(task, left):
             return None
-        put = [self._put(cell, task) for cell in asked]
+        put = [self._claim_question(cell, task) for cell in asked]
         for one in put:
             if one.cell in left and not one.counts:
-                after = [settled(self._under_way[one.lookup][1])]
+                after = [work_number(self._under_way[one.lookup][1])]
                 self._work.add(task.model, [one.cell], after=after, phase=task.phase)
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
         return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
 
-    def _finished(self, edit: Edit) -> tuple[list[PictureView], str]:
+    def _find_existing_edit(self, edit: Edit) -> tuple[list[PictureView], str]:
         """Returns the edit of a model that has it already, or why it has none of this sample."""
         experiment = self._matrix.experiment
-        model = experiment.made_with(edit.edit_model)
+        model = experiment.base_model_of(edit.edit_model)
         if not (digest := experiment.finished.get(model, {}).get(edit.sample_id)):
             return [], experiment.lacking.get(model, {}).get(edit.sample_id, "")
         return [{"name": FINISHED, "path": experiment.files.get(digest, ""), "digest": digest}], ""
 
-    def _put(self, cell: int, task: Task) -> Put:
+    def _claim_question(self, cell: int, task: Task) -> Put:
         """Notes that a cell's question is being asked, if it is left and asked nowhere else."""
         lookup = self._matrix.lookup(cell)
         counts = is_left(self._matrix, cell) and lookup not in self._under_way
@@ -194,12 +194,12 @@ class Recorder:
             self._under_way[lookup] = task.number, cell
         return Put(cell, self._matrix.key(cell), lookup, len(self._matrix.replies(cell)), counts)
 
-    def _sources(self, number: int) -> Mapping[str, Shown]:
+    def _sources(self, number: int) -> Mapping[str, InputPicture]:
         """Returns an edit model's sources. A source being made again is given as it was: the worker waits for it."""
-        before, sources = self._matrix.origins.made_from(number), self._matrix.sources(number)
+        before, sources = self._matrix.origins.source_edit_of(number), self._matrix.sources(number)
         if before in self._damaged and self._matrix.edits[before].status is Status.PENDING:
             was = self._damaged[before]
-            return {**sources, "source": Shown(was.image, pixels=was.pixels)}
+            return {**sources, "source": InputPicture(was.image, pixels=was.pixels)}
         return sources
 
     def _request(self, cell: int) -> Message:
@@ -217,17 +217,17 @@ class Recorder:
             **({"schema": question.schema} if question.schema else {}),
             "seed": matrix.seed(cell) + ASK_STRIDE * (len(replies) if again else 0),
             "key": matrix.key(cell),
-            **matrix.told(cell),
+            **matrix.extra_inputs_of(cell),
             "pictures": [self._view(view, pictures) for view in views],
         }
 
-    def _view(self, view: View, pictures: Mapping[str, Shown]) -> PictureView:
+    def _view(self, view: View, pictures: Mapping[str, InputPicture]) -> PictureView:
         """Describes a picture to show; a step that takes another picture's size has that picture in it."""
         steps = [["like", self._picture(pictures[str(s[1])])] if s[0] == "like" else list(s) for s in view.steps]
         is_mask: PictureFile = {"mask": True} if view.picture == "mask" else {}
         return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture]), **is_mask}
 
-    def _picture(self, shown: Shown) -> PictureFile:
+    def _picture(self, shown: InputPicture) -> PictureFile:
         """Returns where a picture is, and what identifies its file."""
         if shown.pixels:
             return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
@@ -242,11 +242,11 @@ class Recorder:
 
     # -- results --
 
-    def done(self, task: Task, message: Message, device: str) -> None:
+    def record_results(self, task: Task, message: Message, device: str) -> None:
         """Records a worker's results for a task, and adds the tasks that follow from them."""
         results, seconds = message["results"], float(message["seconds"])
         if is_edit(task):
-            self._edited(task.units[0], results[0], seconds, device)
+            self._record_edit(task.units[0], results[0], seconds, device)
             return
         asked, damaged = self._ordered.pop(task.number)
         for put, result in zip(asked, results, strict=True):
@@ -264,9 +264,9 @@ class Recorder:
                     length=int(result.get("length") or 0),
                     tokens=(*(result.get("tokens") or (0, 0)),),
                 )
-                self._answered(put, task, reply, result)
+                self._record_answer(put, task, reply, result)
 
-    def failed(self, task: Task, reason: str, device: str) -> None:
+    def record_failure(self, task: Task, reason: str, device: str) -> None:
         """Records that a task is given up for good: its edit failed, or its judge gave no answer."""
         if is_edit(task):
             (number,) = task.units
@@ -274,21 +274,21 @@ class Recorder:
             return
         error = Reply(text=reason, ended=Status.JUDGE_ERROR, device=device, final=True)
         for put in self._ordered.pop(task.number).put:
-            self._answered(put, task, error, {})
+            self._record_answer(put, task, error, {})
 
-    def refused(self, task: Task, reason: str) -> None:
+    def record_refusal(self, task: Task, reason: str) -> None:
         """Records that the model declined to make an edit."""
         (number,) = task.units
         self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_REFUSED, reason=reason))
 
-    def submitted(self, task: Task, message: Message) -> None:
+    def record_submission(self, task: Task, message: Message) -> None:
         """Records what was bought for an edit, or is about to be, and is to be fetched."""
         edit = self._matrix.edits[task.units[0]]
         bought = {name: message.get(name) for name in ("provider", "id", "usd")}
         self.submitted_before[edit.key] = bought
         self.event("submitted", model=task.model, key=edit.key, **bought)
 
-    def _fetched(self, edit: Edit) -> None:
+    def _clear_submission(self, edit: Edit) -> None:
         """Records that nothing is to be fetched any more."""
         if self.submitted_before.pop(edit.key, None) is not None:
             self.event("fetched", key=edit.key)
@@ -301,7 +301,7 @@ class Recorder:
             if not self.submitted_before.get(edit.key, {}).get(
                 "id"
             ):  # its worker lives, and has said what became of it
-                self._fetched(edit)
+                self._clear_submission(edit)
             self._directory.append("edits", {**edit_record(edit), "at": time.time()})
 
     def leave(self, task: Task) -> bool:
@@ -311,10 +311,10 @@ class Recorder:
         look at its picture.
         """
         if not is_edit(task):
-            self._leave([settled(cell) for cell in task.units if is_left(self._matrix, cell)])
+            self._leave([work_number(cell) for cell in task.units if is_left(self._matrix, cell)])
             return True
         (number,) = task.units
-        before = self._matrix.origins.made_from(number)
+        before = self._matrix.origins.source_edit_of(number)
         if before is not None and self._is_altered(before):
             self._make_again(before, "its picture differs from what was reported", task)
         if before is None or self._matrix.edits[before].status is Status.OK or before in self._left:
@@ -326,14 +326,14 @@ class Recorder:
 
     def _is_altered(self, number: int) -> bool:
         edit = self._matrix.edits[number]
-        return edit.status is Status.OK and bool(altered_pictures([edit], self._directory.path))
+        return edit.status is Status.OK and bool(find_altered_pictures([edit], self._directory.path))
 
     def _leave(self, what: Sequence[int]) -> None:
         self._left.update(what)
         for number in what:
             self._work.settle(number)
 
-    def _edited(self, number: int, result: EditResult, seconds: float, device: str) -> None:
+    def _record_edit(self, number: int, result: EditResult, seconds: float, device: str) -> None:
         edit = self._matrix.edits[number]
         path = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
         made = replace(
@@ -354,19 +354,19 @@ class Recorder:
 
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
-        self._fetched(edit)
+        self._clear_submission(edit)
         judged, ended = self._matrix.set_edit(number, edit), [number]
         for told in (
-            self._matrix.critiques.behind(number) if edit.status is Status.OK else ()
+            self._matrix.critiques.dependents_of(number) if edit.status is Status.OK else ()
         ):  # earlier answers about it count
             self._tell(told, self._work.phase)
         if edit.status in NO_EDIT:
-            ended += self._matrix.origins.fail_behind(number)
+            ended += self._matrix.origins.fail_dependents(number)
             judged = self._judgements_of(ended)
         self._tell_ended(ended, judged)
 
     def _judgements_of(self, edits: Iterable[int]) -> list[Judgement]:
-        about = dict.fromkeys(shown for edit in edits for shown in self._matrix.shown_with(edit))
+        about = dict.fromkeys(shown for edit in edits for shown in self._matrix.subjects_showing(edit))
         return [self._matrix.judgement(n) for subject in about for n in self._matrix.cells.judgements_of(subject)]
 
     def _tell_ended(self, ended: Sequence[int], judged: Sequence[Judgement]) -> None:
@@ -379,22 +379,22 @@ class Recorder:
             self._work.settle(edit)
             for cell in self._about(edit):
                 if not is_left(self._matrix, cell):  # some tasks may wait for its answer
-                    self._work.settle(settled(cell))
+                    self._work.settle(work_number(cell))
 
     def _about(self, number: int) -> list[int]:
         """Returns the cells that can show an edit's picture."""
-        shown = filter(self._matrix.is_open, self._matrix.shown_with(number))
+        shown = filter(self._matrix.is_open, self._matrix.subjects_showing(number))
         return [cell for edit in shown for cell in self._matrix.cells.cells_of_subject(edit)]
 
-    def _answered(self, put: Put, task: Task, reply: Reply, result: AnswerResult) -> None:
+    def _record_answer(self, put: Put, task: Task, reply: Reply, result: AnswerResult) -> None:
         """Records an answer. It counts for its key, and so for all cells that have it, even if the picture that was
         shown has been made again since."""
         matrix, cell = self._matrix, put.cell
-        if not put.counts or len(matrix.answers.of(put.lookup)) != put.ask:
+        if not put.counts or len(matrix.answers.replies_of(put.lookup)) != put.ask:
             return
         has = matrix.can_be_asked(cell) and matrix.lookup(cell) == put.lookup
-        cells = matrix.put(put.lookup, put.ask, reply)
-        reading = matrix.reading(cell) if has else matrix.read(cell, matrix.answers.of(put.lookup))
+        cells = matrix.record_reply(put.lookup, put.ask, reply)
+        reading = matrix.reading(cell) if has else matrix.read(cell, matrix.answers.replies_of(put.lookup))
         record: Record = {
             "key": put.key,
             **where_of(matrix.address(cell)),
@@ -424,9 +424,9 @@ class Recorder:
         for judgement in dict.fromkeys(map(matrix.cells.judgement_of, cells)):
             for told in matrix.critiques.edits_told(judgement):
                 self._tell(told, task.phase)
-        for ended in dict.fromkeys(later for cell in cells for later in (cell, *matrix.cells.after(cell))):
+        for ended in dict.fromkeys(later for cell in cells for later in (cell, *matrix.cells.dependents_of(cell))):
             if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none
-                self._work.settle(settled(ended))
+                self._work.settle(work_number(ended))
         for number in dict.fromkeys(map(matrix.cells.judgement_of, cells)):
             if (said := matrix.judgement(number)).status is not Status.PENDING:
                 self._audience.judgement(said)
@@ -434,9 +434,9 @@ class Recorder:
     def _tell(self, number: int, phase: int) -> None:
         """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""
         before = self._matrix.edits[number].status
-        behind = self._matrix.critiques.kept_behind(number)
+        behind = self._matrix.critiques.copies_of(number)
         made = self._to_ask_again([number, *behind]) if before is Status.OK else []
-        ended = self._matrix.critiques.tell(number)
+        ended = self._matrix.critiques.apply_critique(number)
         if ended:
             self._tell_ended(ended, self._judgements_of(ended))
         elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
@@ -456,7 +456,7 @@ class Recorder:
     def _add_edits(self, edits: Sequence[int], cells: Sequence[int], phase: int) -> None:
         """Adds tasks for edits that are to be made once more, or kept, and for the questions about them."""
         for edit in edits:
-            model = self._matrix.experiment.made_with(self._matrix.edits[edit].edit_model)
+            model = self._matrix.experiment.base_model_of(self._matrix.edits[edit].edit_model)
             self._work.add(f"edit:{model}", [edit], after=self._pending(edit_needs(self._matrix, edit)), phase=phase)
         for cell in cells:  # needed if the new picture differs
             self._ask_later(cell, phase)
@@ -467,9 +467,9 @@ class Recorder:
         `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
         matrix = self._matrix
-        shown = {n: matrix.edits[n] for n in matrix.shown_edits(matrix.about(cell))}
+        shown = {n: matrix.edits[n] for n in matrix.visible_edits_of(matrix.about(cell))}
         was = {n: edit if edit.image else self._damaged.get(n, edit) for n, edit in shown.items()}
-        edits = {matrix.critiques.in_column(edit.made_in, n): edit.image for n, edit in was.items()}
+        edits = {matrix.critiques.edit_in_column(edit.made_in, n): edit.image for n, edit in was.items()}
         for number in [number for number, image in edits.items() if image in reason] or edits:
             is_there = matrix.edits[number].status is Status.OK
             if is_there and (number in known or number not in self._damaged):
@@ -482,7 +482,7 @@ class Recorder:
         empty = replace(
             edit, status=Status.PENDING, reason=reason, image="", pixels="", width=0, height=0, file_bytes=0, flags=()
         )
-        behind = self._matrix.critiques.kept_behind(number)
+        behind = self._matrix.critiques.copies_of(number)
         if number in self._damaged and not self._damaged[number].made_in:
             self._keep_edit(number, replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice: {reason}"))
             return
@@ -500,7 +500,7 @@ class Recorder:
 
     def _pending(self, needs: Iterable[int | None]) -> list[int]:
         """Returns those of these edits and cells that are still to come in this start."""
-        matrix, first = self._matrix, settled(0)
+        matrix, first = self._matrix, work_number(0)
         return [
             need
             for need in needs
@@ -519,7 +519,7 @@ class Recorder:
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         """Records a stretch of a device's time, in seconds since this start began; `model` is the model's key."""
         if not what:
-            self._estimates.saw(kind, model, end - begin)
+            self._estimates.add_span(kind, model, end - begin)
         role, _, name = model.partition(":")
         span = {"begin": round(begin, 4), "end": round(end, 4)}
         self.event("activity", device=device, kind=kind, model=name, **span, what=what, role=role)

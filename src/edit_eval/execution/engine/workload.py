@@ -15,7 +15,7 @@ from edit_eval.store.subjects.contract import Kind
 from edit_eval.store.subjects.kinds import EDITS, kinds
 
 
-def settled(cell: int) -> int:
+def work_number(cell: int) -> int:
     """Returns the number by which `Work` knows a cell; smaller numbers are edits."""
     return ANSWERS_FROM + cell
 
@@ -42,14 +42,14 @@ def fill_work(
 
     A batch waits for the edits that its subjects wait for, and for the cells whose replies its questions need.
     """
-    made_with = matrix.experiment.made_with
+    made_with = matrix.experiment.base_model_of
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
     asked, beside = list[list[int]](), list[list[int]]()  # what counts may be part of a pilot, what does not comes last
     for judge in range(len(matrix.judges)):
         asked += _batches(matrix, judge, batches) if opened is None else []
         for kind in kinds().values():
             if kind is not EDITS:
-                (asked if kind.counts else beside).extend(_of_kind(matrix, kind, judge, batches))
+                (asked if kind.counts else beside).extend(_batches_of_kind(matrix, kind, judge, batches))
     if opened is not None:
         asked, beside = ([cells for cells in some if matrix.about(cells[0]) in opened] for some in (asked, beside))
     if mine is not None:
@@ -62,7 +62,7 @@ def fill_work(
         if any(matrix.cells.judgement_of(c) in pilot.judgements for c in cells)
         for cell in cells
     }
-    shown = {edit for cell in early for edit in matrix.shown_edits(matrix.about(cell))}
+    shown = {edit for cell in early for edit in matrix.visible_edits_of(matrix.about(cell))}
     first = pilot.edits | {edit for edit in shown if _is_pending(matrix, edit)}
     first |= {origin for edit in first for origin in _origins(matrix, edit)}
 
@@ -78,7 +78,7 @@ def fill_work(
     ]
     judging = [
         (
-            phase((edit for cell in cells for edit in waited_for(matrix, cell)), cells[0] in early),
+            phase((edit for cell in cells for edit in find_required_edits(matrix, cell)), cells[0] in early),
             f"judge:{matrix.judge_of(cells[0]).name}",
             cells,
         )
@@ -106,9 +106,9 @@ def _phases(matrix: Matrix) -> list[int]:
 def edit_needs(matrix: Matrix, edit: int) -> list[int]:
     """Returns what an edit waits for, in the numbers of `Work`: the edit it is made from, and the answers that
     instruct it."""
-    before, critique = matrix.origins.made_from(edit), matrix.critiques.of(edit)
+    before, critique = matrix.origins.source_edit_of(edit), matrix.critiques.critique_of(edit)
     cells = matrix.cells.cells_of(critique) if critique is not None else ()
-    return [*([] if before is None else [before]), *(settled(cell) for cell in cells)]
+    return [*([] if before is None else [before]), *(work_number(cell) for cell in cells)]
 
 
 def _is_to_come(matrix: Matrix, what: int) -> bool:
@@ -123,13 +123,15 @@ def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
 
 def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
     """Returns the edits and cells that a batch waits for."""
-    edits = dict.fromkeys(edit for cell in cells for edit in waited_for(matrix, cell) if _is_pending(matrix, edit))
-    before = (earlier for cell in cells for earlier in matrix.cells.before(cell).values())
+    edits = dict.fromkeys(
+        edit for cell in cells for edit in find_required_edits(matrix, cell) if _is_pending(matrix, edit)
+    )
+    before = (earlier for cell in cells for earlier in matrix.cells.prerequisites_of(cell).values())
     unanswered = (earlier for earlier in before if is_left(matrix, earlier))
-    return [*edits, *(settled(cell) for cell in dict.fromkeys(unanswered))]
+    return [*edits, *(work_number(cell) for cell in dict.fromkeys(unanswered))]
 
 
-def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
+def find_required_edits(matrix: Matrix, cell: int) -> tuple[int, ...]:
     """Returns the edits that come before a cell."""
     number = matrix.about(cell)
     return matrix.cells.kind(number).waits_for(matrix, number)
@@ -142,12 +144,12 @@ def is_left(matrix: Matrix, cell: int) -> bool:
     return matrix.reading(cell).status is Status.PENDING
 
 
-def left_to_do(matrix: Matrix, *, later_rounds: bool = True) -> dict[str, tuple[int, int]]:
+def count_remaining_work(matrix: Matrix, *, later_rounds: bool = True) -> dict[str, tuple[int, int]]:
     """Returns how many edits of each model, and questions of each judge, are left, and how many about controls.
 
     Of battles the most, with `later_rounds` that may not be asked.
     """
-    edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
+    edits = Counter(matrix.experiment.base_model_of(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     seen = set[Lookup]()
     for cell in range(len(matrix.cells)):
@@ -191,7 +193,7 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
         members: dict[str, dict[int, list[int]]] = {}
         for position, sample in enumerate(matrix.samples):
             number = matrix.cells.judgement(matrix.cells.edit(model, edit_seed, position), judge, repeat)
-            questions = matrix.cells.asked(number)
+            questions = matrix.cells.questions_of(number)
             first = matrix.cells.cells_of(number).start + reading * len(questions)
             for n, question in enumerate(questions):
                 members.setdefault(question.question.name, {}).setdefault(of_sample[sample.index], []).append(first + n)
@@ -199,26 +201,26 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
             for cells in of_question.values():
                 asked += _batches_left(matrix, cells)
     if max(Counter(of_sample).values(), default=1) == 1:  # a server reuses what requests share
-        asked.sort(key=lambda cells: _shared(matrix, cells[0]))
+        asked.sort(key=lambda cells: _batch_sort_key(matrix, cells[0]))
     return asked
 
 
-def _shared(matrix: Matrix, cell: int) -> tuple[int, int]:
+def _batch_sort_key(matrix: Matrix, cell: int) -> tuple[int, int]:
     judgement, _, question = matrix.cells.cell(cell)
-    return question, matrix.cells.sample(matrix.cells.parts(judgement)[0])
+    return question, matrix.cells.sample(matrix.cells.judgement_parts(judgement)[0])
 
 
-def _of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
+def _batches_of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
     """Returns the same for another kind of subject: those that may keep each other company, cut to a batch's size."""
     of_sample = batches[matrix.judges[judge].name]
     size = max(Counter(of_sample).values(), default=1)
     members: dict[tuple[Hashable, int, int, str], list[int]] = {}
     for number in matrix.list_open_subjects(kind.name):
         for judgement in matrix.cells.judgements_of(number):
-            _, its_judge, repeat = matrix.cells.parts(judgement)
+            _, its_judge, repeat = matrix.cells.judgement_parts(judgement)
             if its_judge != judge:
                 continue
-            company, questions = kind.company(matrix, number, of_sample), matrix.cells.asked(judgement)
+            company, questions = kind.batch_group(matrix, number, of_sample), matrix.cells.questions_of(judgement)
             for place, cell in enumerate(matrix.cells.cells_of(judgement)):
                 reading, question = divmod(place, len(questions))
                 name = questions[question].question.name
@@ -230,7 +232,7 @@ def _of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Seque
 def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
     """Drops the members of a batch that have no edit, or one that is kept and asked about where it was made; returns no
     batch if no cell is left to be answered."""
-    pictured = [cell for cell in cells if _may_be_asked(matrix, cell) and matrix.asked_before(cell) is None]
+    pictured = [cell for cell in cells if _may_be_asked(matrix, cell) and matrix.original_cell_of(cell) is None]
     left = [cell for cell in pictured if is_left(matrix, cell)]
     if left and all(map(matrix.replies, left)):
         # Only answers that could not be read are left: each is asked again alone.
@@ -241,5 +243,5 @@ def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
     """True if there is, or will be, something to ask about."""
     about = matrix.about(cell)
-    to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.shown_edits(about))
+    to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.visible_edits_of(about))
     return to_come and not matrix.is_void(about)

@@ -25,13 +25,13 @@ class LocalMachine(Machine):
     def gpus(self) -> list[Gpu]:
         """Returns the visible GPUs that answer the driver's management library (NVML)."""
         with self._cards() as (nvml, cards):
-            described = ((name, card, _described(nvml, card, name)) for name, card in cards.items())
+            described = ((name, card, _describe_gpu(nvml, card, name)) for name, card in cards.items())
             return [gpu for _, _, gpu in described if isinstance(gpu, Gpu)]
 
     def lost(self) -> dict[str, Unknown]:
         """Returns by name the visible GPUs that do not answer, each with NVML's words."""
         with self._cards() as (nvml, cards):
-            described = {name: _described(nvml, card, name) for name, card in cards.items()}
+            described = {name: _describe_gpu(nvml, card, name) for name, card in cards.items()}
         return {name: gpu for name, gpu in described.items() if isinstance(gpu, Unknown)}
 
     def gpu_count(self) -> int:
@@ -47,7 +47,7 @@ class LocalMachine(Machine):
     def fault(self) -> str:
         """Returns why NVML cannot be queried at all; empty if it can be, and if there is no driver."""
         try:
-            with _opened() as nvml:
+            with _open_nvml() as nvml:
                 nvml.nvmlDeviceGetCount()
         except Exception as error:
             return str(error) if os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia") else ""
@@ -63,7 +63,7 @@ class LocalMachine(Machine):
         CUDA does not count GPUs that are lost as NVML does, and counts no slices: these are known by their UUIDs.
         """
         with self._cards() as (nvml, cards):
-            uuids = {name: _asking(nvml, card)("nvmlDeviceGetUUID") for name, card in cards.items()}
+            uuids = {name: _make_query(nvml, card)("nvmlDeviceGetUUID") for name, card in cards.items()}
         known = {name: _text(uuid) for name, uuid in uuids.items() if uuid is not None}
         misleads = len(known) < len(cards) or any(uuid.startswith("MIG-") for uuid in known.values())
         return known if misleads else {}
@@ -71,11 +71,11 @@ class LocalMachine(Machine):
     @contextlib.contextmanager
     def meters(self) -> Iterator[Callable[[str], Meter]]:
         """Opens NVML for the visible GPUs. Figures that it does not report are None."""
-        with _opened() as nvml:
+        with _open_nvml() as nvml:
             cards = _visible_cards(nvml, self._environment)
 
             def read(device: str) -> Meter:
-                ask = _asking(nvml, cards.get(device))
+                ask = _make_query(nvml, cards.get(device))
                 memory, rates = _memory(ask), ask("nvmlDeviceGetUtilizationRates")
                 used, total = (None, None) if memory is None else (int(memory.used), int(memory.total))
                 return Meter(used, total, None if rates is None else int(rates.gpu) / 100)
@@ -87,7 +87,7 @@ class LocalMachine(Machine):
         """Opens NVML with its handles of the visible GPUs by name; with None and none if it cannot be queried."""
         with contextlib.ExitStack() as opened:
             try:
-                nvml = opened.enter_context(_opened())
+                nvml = opened.enter_context(_open_nvml())
                 cards = _visible_cards(nvml, self._environment)
             except Exception:  # no library, no driver, no permission
                 nvml, cards = None, {}
@@ -95,7 +95,7 @@ class LocalMachine(Machine):
 
 
 @contextlib.contextmanager
-def _opened() -> Iterator[Any]:
+def _open_nvml() -> Iterator[Any]:
     """Opens NVML; its exceptions propagate if it cannot be queried."""
     import pynvml
 
@@ -110,7 +110,7 @@ NOT_TOLD = ("Not Supported", "Not Found", "Function Not Found", "Insufficient Pe
 """What NVML answers to a question that this GPU, this driver or this user has no answer to (nvml.h: `nvmlReturn_t`)."""
 
 
-def _asking(nvml: Any, card: Any) -> Callable[[str], Any]:
+def _make_query(nvml: Any, card: Any) -> Callable[[str], Any]:
     """Returns a function to query one GPU; None for what is not told (MIG slices, shared memory), or if it is lost."""
 
     def ask(function: str) -> Any:
@@ -164,12 +164,12 @@ def _visible_cards(nvml: Any, environment: Mapping[str, str]) -> dict[str, Any]:
     entries = visible(environment)
     count = nvml.nvmlDeviceGetCount()
     there = [_answer(nvml, "nvmlDeviceGetHandleByIndex", index, optional=False) for index in range(count)]
-    chosen = there if entries is None else list(_chosen(nvml, entries, there))
+    chosen = there if entries is None else list(_find_visible(nvml, entries, there))
     cards = [part for card in chosen for part in _slices(nvml, card)]
     return {f"cuda:{number}": card for number, card in enumerate(cards)}
 
 
-def _chosen(nvml: Any, entries: Sequence[str], there: Sequence[Any]) -> Iterator[Any]:
+def _find_visible(nvml: Any, entries: Sequence[str], there: Sequence[Any]) -> Iterator[Any]:
     """Yields the GPUs that `CUDA_VISIBLE_DEVICES` names; an entry that names none ends the list, as for CUDA."""
     uuids = [_answer(nvml, "nvmlDeviceGetUUID", card) for card in there]
     lost = next((uuid for uuid in uuids if isinstance(uuid, Unknown)), None)
@@ -199,7 +199,7 @@ def _slices(nvml: Any, card: Any) -> list[Any]:
     return [part for part in some if part is not None] or [Unknown("it is divided (MIG), and has no slice")]
 
 
-def _described(nvml: Any, card: Any, name: str) -> Gpu | Unknown:
+def _describe_gpu(nvml: Any, card: Any, name: str) -> Gpu | Unknown:
     """Returns what is known of a GPU; if it raises at any question, its words."""
     answers = {what: _answer(nvml, f"nvmlDeviceGet{what}", card) for what in _ASKED}
     if fault := [answer for answer in answers.values() if isinstance(answer, Unknown)]:

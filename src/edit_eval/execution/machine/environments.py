@@ -34,7 +34,7 @@ from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
 from edit_eval.privacy import hide_secrets
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 from edit_eval.workers.messages import Message
 
 LAYERS = ("workers", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files")
@@ -101,7 +101,7 @@ def layers_digest() -> str:
     return _archive()[1].partition(".")[0]
 
 
-def beside_a_model(root: Path) -> list[Path]:
+def list_worker_files(root: Path) -> list[Path]:
     """Returns the files of our package in `root` that run beside a model: some layers, and of plug-ins what says so."""
     layers = [path for layer in LAYERS for path in sorted((root / layer).rglob("*.py"))]
     beside = [path for folder in sorted(root.glob(f"plugins/*/{IN_WORKER}")) for path in sorted(folder.rglob("*.py"))]
@@ -115,7 +115,7 @@ def _archive() -> tuple[bytes, str]:
     root = Path(edit_eval.__file__).parent
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in beside_a_model(root):
+        for path in list_worker_files(root):
             entry = zipfile.ZipInfo(str(Path("edit_eval") / path.relative_to(root)))  # the same time for all
             archive.writestr(entry, path.read_bytes())
     data = content.getvalue()
@@ -132,7 +132,7 @@ def interpreter(section: ModelSection, note: Say = say) -> str:
     if there is no such interpreter.
     """
     ways: dict[str, Callable[[Any], str]] = {
-        "python": named_interpreter,
+        "python": find_interpreter,
         "conda_env": conda_interpreter,
         "uv": lambda requirements: uv_interpreter(requirements, note),
     }
@@ -141,11 +141,11 @@ def interpreter(section: ModelSection, note: Say = say) -> str:
             try:
                 return find(wanted)
             except ConfigurationError as error:
-                raise ConfigurationError(Text("{}: {}", section.named(key), error)) from error
+                raise ConfigurationError(Text("{}: {}", section.name_of(key), error)) from error
     return ""
 
 
-def named_interpreter(python: str) -> str:
+def find_interpreter(python: str) -> str:
     """Returns the interpreter at a path, or of that name on the PATH. Raises `ConfigurationError`."""
     path = shutil.which(os.path.expanduser(python))
     if not path:
@@ -183,7 +183,7 @@ def conda_interpreter(name: str) -> str:
     if name == "base":
         matches = matches or [folder for folder in known.values() if folder.parent.name != "envs"]
     if len(matches) > 1:
-        folders = joined(map(str, matches), " and ")
+        folders = join_texts(map(str, matches), " and ")
         raise ConfigurationError(Text("{} is the name of {}; give the folder instead of the name", name, folders))
     if matches:
         return _python_of(matches[0])
@@ -238,7 +238,7 @@ def uv_interpreter(requirements: Sequence[str], note: Say = say) -> str:
     if uv_is_made(folder):
         return str(folder / "bin" / "python")
     names = ", ".join(requirements)
-    with _alone(folder, lambda: note(Text("waiting for another process to make the environment for {}", names))):
+    with _lock_folder(folder, lambda: note(Text("waiting for another process to make the environment for {}", names))):
         if not uv_is_made(folder):
             shutil.rmtree(folder, ignore_errors=True)
             note(Text("making the environment for {} (only once): {}", names, folder))
@@ -253,7 +253,7 @@ def uv_interpreter(requirements: Sequence[str], note: Say = say) -> str:
 
 
 @contextmanager
-def _alone(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
+def _lock_folder(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
     """Locks this user's other processes out of `folder`."""
     lock = FileLock(f"{folder}.lock")
     try:
@@ -321,10 +321,10 @@ def bounds() -> dict[str, str]:
 
     Read from the installed package's metadata. Raises `ConfigurationError` if edit-eval is not installed.
     """
-    return {name: requirement for name, (requirement, _) in _needed().items()}
+    return {name: requirement for name, (requirement, _) in _read_requirements().items()}
 
 
-def _needed() -> dict[str, tuple[str, str]]:
+def _read_requirements() -> dict[str, tuple[str, str]]:
     """Returns the same, each with the first extra that brings it; empty for edit-eval's own requirements."""
     try:
         lines = metadata.requires("edit-eval") or []
@@ -365,7 +365,7 @@ def install_command(python: str, packages: Sequence[str], has_pip: bool) -> str:
 def install_line(python: str, modules: Sequence[str], has_pip: bool) -> str:
     """Returns the same for missing `modules`; in our own environment, edit-eval's extra if that brings them."""
     try:
-        needed = _needed()
+        needed = _read_requirements()
     except ConfigurationError:
         needed = {}
     packages = []

@@ -52,14 +52,14 @@ class _Stage:
     """Bytes that the worker reported when it was loaded."""
     highest: int | None = None
 
-    def see(self, used: int | None) -> None:
+    def record_use(self, used: int | None) -> None:
         """Takes in the bytes in use at some moment."""
         if used is not None:
             self.highest = max(used, self.highest or 0)
 
-    def hear(self, memory: Mapping[str, int], loaded: bool) -> None:
+    def record_report(self, memory: Mapping[str, int], loaded: bool) -> None:
         """Takes in the worker's own figures."""
-        self.see(memory.get(f"{self.where}_peak", memory.get(self.where)))
+        self.record_use(memory.get(f"{self.where}_peak", memory.get(self.where)))
         if loaded:
             self.held = memory.get(self.where)
 
@@ -70,9 +70,9 @@ class _Stage:
 
     def figures(self) -> dict[str, int | None]:
         """Returns what is known by now, in bytes."""
-        before, loaded, after = map(_used, (self.before, self.loaded, self.after))
-        self.see(before)
-        self.see(loaded)
+        before, loaded, after = map(_read_result, (self.before, self.loaded, self.after))
+        self.record_use(before)
+        self.record_use(loaded)
         return {
             "before": before,
             "loaded": self.held if loaded is None else loaded,
@@ -81,7 +81,7 @@ class _Stage:
         }
 
 
-def _used(reading: Reading | None) -> int | None:
+def _read_result(reading: Reading | None) -> int | None:
     return reading.result() if reading is not None and reading.done() else None
 
 
@@ -105,7 +105,7 @@ class Gauges:
         self._on: dict[str, dict[int, Replica]] = {}
         self._gpus: list[str] = []
         for replica in replicas:
-            self._see(replica)
+            self._add_replica(replica)
         self._stages: dict[int, list[_Stage]] = {}  # replica number -> one per device, until its process has ended
         self._unwritten: dict[_Stage, None] = {}
         self._count = 0
@@ -117,7 +117,7 @@ class Gauges:
         self._thread: threading.Thread | None = None
         self._last_write = clock()
 
-    def _see(self, replica: Replica) -> None:
+    def _add_replica(self, replica: Replica) -> None:
         """Adds a replica, which may be on devices that joined later."""
         for device in replica.place:
             if device not in self._on and device.startswith("cuda"):
@@ -135,7 +135,7 @@ class Gauges:
     ) -> None:
         """Takes the last readings, now that every worker has ended, and writes what is left."""
         for number in list(self._stages):
-            self._gone(number)
+            self._end_stages(number)
         if self._thread is not None:
             self._asked.put(None)
             self._thread.join(PATIENCE)
@@ -148,19 +148,19 @@ class Gauges:
     def __call__(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
         """Hears that something has happened to a replica."""
         if what == "loading":
-            self._see(replica)
+            self._add_replica(replica)
             self._begin(replica)
         stages = self._stages.get(replica.number, ())
         if (memory := message.get("memory")) is not None:
             with self._lock:
                 for stage in stages:
-                    stage.hear(memory, loaded=what == "loaded")
+                    stage.record_report(memory, loaded=what == "loaded")
         if what == "loaded":
             for stage in stages:
                 stage.loaded = self._ask(stage.device)
                 self._unwritten[stage] = None
         elif what == "died":
-            self._gone(replica.number)
+            self._end_stages(replica.number)
         self._write_memory()
         if self._clock() - self._last_write >= WRITE_EVERY:
             self._write_utilisation()
@@ -199,7 +199,7 @@ class Gauges:
         with self._lock:
             self._stages[replica.number] = stages
 
-    def _gone(self, number: int) -> None:
+    def _end_stages(self, number: int) -> None:
         with self._lock:
             stages = self._stages.pop(number, [])
         for stage in stages:
@@ -276,7 +276,7 @@ class Gauges:
                 for stages in self._stages.values():
                     for stage in stages:
                         if stage.device == device:
-                            stage.see(used)
+                            stage.record_use(used)
                 if busy is not None:
                     kept = self._samples.setdefault(device, {}).setdefault(doing, [0, 0.0])
                     kept[0] += 1

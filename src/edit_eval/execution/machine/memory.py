@@ -27,7 +27,7 @@ def memory_advice(kind: str, error: str, memory: Mapping[str, int], *, loading: 
     """Returns the settings of an `edit` model or a `judge` that would help after this error, at work or `loading`."""
     smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
     smaller = "quantised weights (load)" if loading else smaller
-    in_pieces = f"; {SEGMENTS} helps where free memory is in pieces" if _in_pieces(error, memory) else ""
+    in_pieces = f"; {SEGMENTS} helps where free memory is in pieces" if _is_fragmented(error, memory) else ""
     return f"{smaller}, offload: model, or devices_per_replica: 2 needs less{in_pieces}"
 
 
@@ -40,7 +40,7 @@ _WANTED = re.compile("Tried to allocate " + _AMOUNT.rstrip() + r"\b")
 _UNUSED = re.compile(_AMOUNT + "is reserved by PyTorch but unallocated")
 
 
-def _in_pieces(error: str, memory: Mapping[str, int]) -> bool:
+def _is_fragmented(error: str, memory: Mapping[str, int]) -> bool:
     """True if the allocator held enough unused memory that fragmentation may be to blame; torch says how much.
 
     If torch does not, true if the device was nearly full of reserved memory.

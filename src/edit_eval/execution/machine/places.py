@@ -13,19 +13,19 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.records import Unknown
 from edit_eval.scheduling.tasks import Model
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 Place = tuple[str, ...]
 """The devices of one replica."""
 
 
-def model_on(chosen: tuple[Place, ...], key: str, section: ModelSection, folder: Path) -> Model:
+def build_model(chosen: tuple[Place, ...], key: str, section: ModelSection, folder: Path) -> Model:
     """Returns a configured model on its places. Its class says whether it takes memory there; a server of ours does."""
     kind: Kind = "judge" if section.protocol else "edit_model"
     holds_device = True
     with suppress(ConfigurationError):  # only its own environment can import it
         holds_device = getattr(import_class(kind, section.class_path, folder), "holds_device", True)
-    return Model.of(key, chosen, bool(holds_device or section.served))
+    return Model.from_key(key, chosen, bool(holds_device or section.own_server))
 
 
 def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:
@@ -41,11 +41,11 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
     _refuse_missing(section, machine)
     if names[0].startswith("cpu"):
         per_replica = 1
-    lost = lost_to(section, machine)
+    lost = find_lost_gpus(section, machine)
     chosen = tuple(place for place in _cut(names, per_replica) if not lost.keys() & set(place))
     if not chosen:
         raise ConfigurationError(
-            Text("{}: none of its GPUs can be used: {:; }", section.named("device_ids"), said_of(lost))
+            Text("{}: none of its GPUs can be used: {:; }", section.name_of("device_ids"), describe_lost_gpus(lost))
         )
     _refuse_several_slices(section, machine, chosen)
     node = {gpu.name: gpu.node for gpu in machine.gpus()} if per_replica > 1 else {}
@@ -54,32 +54,32 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
             Text(
                 "{}: {: and } belong to one replica but are on different machines; `device_ids: "
                 "auto` keeps replicas on one",
-                section.named("device_ids"),
+                section.name_of("device_ids"),
                 apart,
             )
         )
-    return chosen, Text("as configured") + _without(lost)
+    return chosen, Text("as configured") + _lost_gpus_note(lost)
 
 
-def lost_to(section: ModelSection, machine: Machine) -> Mapping[str, Unknown]:
+def find_lost_gpus(section: ModelSection, machine: Machine) -> Mapping[str, Unknown]:
     """Returns by name the GPUs that do not answer, of those that a model is to run on."""
     asked = section.placement.device_ids
     return {name: why for name, why in machine.lost().items() if asked == "auto" or name in asked}
 
 
-def said_of(lost: Mapping[str, Unknown]) -> list[str]:
+def describe_lost_gpus(lost: Mapping[str, Unknown]) -> list[str]:
     """Returns `cuda:3 does not answer (GPU is lost)` for each."""
     return [Text("{} does not answer ({})", name, why.reason) for name, why in lost.items()]
 
 
-def _without(lost: Mapping[str, Unknown]) -> str:
-    return Text("; left out: {:; }", said_of(lost)) if lost else ""
+def _lost_gpus_note(lost: Mapping[str, Unknown]) -> str:
+    return Text("; left out: {:; }", describe_lost_gpus(lost)) if lost else ""
 
 
 def _refuse_several_slices(section: ModelSection, machine: Machine, chosen: tuple[Place, ...]) -> None:
     slices = {gpu.name for gpu in machine.gpus() if gpu.uuid.startswith("MIG-")} if chosen[0][1:] else set()
     if place := next((place for place in chosen if slices & set(place)), None):
-        key, several = section.named("devices_per_replica"), len(place)
+        key, several = section.name_of("devices_per_replica"), len(place)
         raise ConfigurationError(
             Text(
                 "{}: {}, but {: and } are slices of divided GPUs (MIG), of which a process sees one",
@@ -90,7 +90,7 @@ def _refuse_several_slices(section: ModelSection, machine: Machine, chosen: tupl
         )
 
 
-def places_on(section: ModelSection, gpus: Sequence[Gpu]) -> tuple[Place, ...]:
+def find_auto_places(section: ModelSection, gpus: Sequence[Gpu]) -> tuple[Place, ...]:
     """Returns the replicas of a model that takes every GPU, each on one machine; none if it has its own devices."""
     if section.placement.device_ids != "auto":
         return ()
@@ -109,17 +109,17 @@ def _all_gpus(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...
     """Returns as many places as make whole replicas, or the CPU if there is no GPU, and why."""
     gpus, lost = machine.gpus(), machine.lost()
     if not gpus:
-        why = joined(said_of(lost), "; ") or machine.fault() or machine.limit()
+        why = join_texts(describe_lost_gpus(lost), "; ") or machine.fault() or machine.limit()
         return (("cpu:0",),), Text("auto: no GPU is visible, so one CPU worker") + (Text(" ({})", why) if why else "")
     per_replica, count, nodes = section.placement.devices_per_replica, len(gpus), len({gpu.node for gpu in gpus})
-    chosen = places_on(section, gpus)
-    visible = Text("{}{}", counted(count, "visible GPU"), Text(" on {} machines", nodes) if nodes > 1 else "")
+    chosen = find_auto_places(section, gpus)
+    visible = Text("{}{}", pluralize(count, "visible GPU"), Text(" on {} machines", nodes) if nodes > 1 else "")
     if not chosen:
-        key = section.named("devices_per_replica")
+        key = section.name_of("devices_per_replica")
         raise ConfigurationError(Text("{}: {}, but only {}", key, per_replica, visible))
     left = count - per_replica * len(chosen)
     _refuse_several_slices(section, machine, chosen)
-    return chosen, Text("auto: {}{}", visible, Text(", {} left over", left) if left else "") + _without(lost)
+    return chosen, Text("auto: {}{}", visible, Text(", {} left over", left) if left else "") + _lost_gpus_note(lost)
 
 
 def _refuse_missing(section: ModelSection, machine: Machine) -> None:
@@ -137,4 +137,4 @@ def _refuse_missing(section: ModelSection, machine: Machine) -> None:
     limit = machine.limit()
     why = Text(" ({})", limit) if limit else ""
     advice = Text("`doctor` lists them, `plan --gpus N` simulates them, `--devices cpu:2` runs on the CPU")
-    raise ConfigurationError(Text("{}: {}: {}{}; {}", section.named("device_ids"), are, visible_to, why, advice))
+    raise ConfigurationError(Text("{}: {}: {}{}; {}", section.name_of("device_ids"), are, visible_to, why, advice))

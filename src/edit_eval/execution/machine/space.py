@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edit_eval.records import Status
 from edit_eval.store.matrix import Matrix
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 BYTES_A_JUDGEMENT = 2_000  # a journal's line with an answer of some words
 SPARE = 1.2  # pictures differ in size
@@ -54,11 +54,11 @@ def space_needed(matrix: Matrix, folder: Path) -> str:
     needed = SPARE * pictures + BYTES_A_JUDGEMENT * judgements
     free: str
     try:
-        free = Text("; {} are free", _shown(shutil.disk_usage(folder).free))
+        free = Text("; {} are free", _format_size(shutil.disk_usage(folder).free))
     except OSError:
         free = ""
-    what = Text("{} and {}", counted(len(left), "edit"), counted(judgements, "judgement"))
-    return Text("the remaining {} need about {}{}", what, _shown(needed), free)
+    what = Text("{} and {}", pluralize(len(left), "edit"), pluralize(judgements, "judgement"))
+    return Text("the remaining {} need about {}{}", what, _format_size(needed), free)
 
 
 def _size(path: str) -> int:
@@ -68,6 +68,6 @@ def _size(path: str) -> int:
         return 0
 
 
-def _shown(size: float) -> str:
+def _format_size(size: float) -> str:
     unit, factor = next(((u, f) for u, f in (("kB", 1e3), ("MB", 1e6)) if size < 1000 * f), ("GB", 1e9))
     return f"{size / factor:.1f} {unit}"

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.agreement.bridge_sheet import bridge_sheet
-from edit_eval.plugins.agreement.choices import beside_choices
+from edit_eval.plugins.agreement.choices import compare_with_choices
 from edit_eval.plugins.agreement.document import JudgesAgreement
-from edit_eval.plugins.agreement.judges import between_judges, cards_of
+from edit_eval.plugins.agreement.judges import cards_of, compare_judges
 from edit_eval.plugins.agreement.people import people_agreement
 from edit_eval.plugins.agreement.people_sheet import people_sheet
 from edit_eval.plugins.agreement.sheet import GAP, agreement_sheet, choices_sheet
@@ -57,14 +57,14 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
             raise ConfigurationError(Text("--old JUDGE needs --new JUDGE: give both or neither"))
         over = None
         if parameters.old is not None and parameters.new is not None:
-            from edit_eval.plugins.agreement.bridge import bridge_between
+            from edit_eval.plugins.agreement.bridge import make_bridge
 
-            over = bridge_between(results, parameters.old, parameters.new, score)
+            over = make_bridge(results, parameters.old, parameters.new, score)
         return JudgesAgreement(
             judges=cards_of(results, score),
-            between_judges=between_judges(results, score),
+            between_judges=compare_judges(results, score),
             people=None if ratings is None else people_agreement(results, ratings, score=score),
-            choices=beside_choices(results),
+            choices=compare_with_choices(results),
             bridge=over,
         )
 

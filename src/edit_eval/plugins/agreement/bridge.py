@@ -20,10 +20,10 @@ import numpy as np
 from msgspec.structs import asdict
 
 from edit_eval.config.identity import canonical_json, digest_of_text
-from edit_eval.config.schema import ProtocolSection, without_secrets
+from edit_eval.config.schema import ProtocolSection, mask_secrets
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import UnfitFile, of_json, read_bytes
-from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Pairs, held_out, isotonic
+from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
+from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Pairs, isotonic, predict_by_other_parts
 from edit_eval.plugins.agreement.document import (
     FEWEST_MODELS,
     Bridge,
@@ -34,8 +34,8 @@ from edit_eval.plugins.agreement.document import (
     TranslatedModel,
     TranslatedRun,
 )
-from edit_eval.plugins.agreement.rank_agreement import by_model
-from edit_eval.plugins.agreement.two import Agreement, samples_of
+from edit_eval.plugins.agreement.rank_agreement import group_by_model
+from edit_eval.plugins.agreement.two_raters import Agreement, samples_of
 from edit_eval.records import Results, Scale
 from edit_eval.run import Run
 from edit_eval.statistics.columns import differences
@@ -47,7 +47,7 @@ from edit_eval.text import Text
 # -- made of runs --
 
 
-def bridge_between(results: Results, old: str, new: str, score: str | None = None) -> Bridge:
+def make_bridge(results: Results, old: str, new: str, score: str | None = None) -> Bridge:
     """Returns the bridge over the edits that both judges have scored, by their headlines, or by `score`.
 
     Raises `ConfigurationError` for judges that are not there, and if there is too little for a map.
@@ -72,14 +72,14 @@ def bridge_between(results: Results, old: str, new: str, score: str | None = Non
                 FEWEST_MAPPED,
             )
         )
-    out = held_out_models(both.pairs)
+    out = cross_validate_models(both.pairs)
     return Bridge(
         made=datetime.now(UTC).date().isoformat(),
         old=_side(results, old, judges[old].score, judges[old].scale),
         new=_side(results, new, judges[new].score, judges[new].scale),
         **asdict(score_map),
         held_out=out,
-        off_by=off_by(out),
+        off_by=error_of_models(out),
         edits=[
             (item.edit_model, both.samples.image(item.sample_id), both.rater.values[item], both.reference.values[item])
             for item in both.items
@@ -87,10 +87,10 @@ def bridge_between(results: Results, old: str, new: str, score: str | None = Non
     )
 
 
-def held_out_models(pairs: Pairs) -> dict[str, HeldOut]:
+def cross_validate_models(pairs: Pairs) -> dict[str, HeldOut]:
     """Returns for each edit model, if there are several, its mean by a map of the others, beside the true one."""
     names, models = np.array(pairs.edit_models), list(dict.fromkeys(pairs.edit_models))
-    unseen = held_out(pairs, np.array([models.index(name) for name in pairs.edit_models], dtype=np.int64))
+    unseen = predict_by_other_parts(pairs, np.array([models.index(name) for name in pairs.edit_models], dtype=np.int64))
     return {
         model: HeldOut(n=int(of.sum()), mean=float(pairs.targets[of].mean()), bridged=float(unseen[of].mean()))
         for model in models
@@ -99,21 +99,21 @@ def held_out_models(pairs: Pairs) -> dict[str, HeldOut]:
     }
 
 
-def off_by(out: Mapping[str, HeldOut]) -> float | None:
+def error_of_models(out: Mapping[str, HeldOut]) -> float | None:
     """Returns the root mean square of how far a map is off for models that it has not seen."""
     misses = [row.bridged - row.mean for row in out.values()]
     return math.sqrt(math.fsum(miss**2 for miss in misses) / len(misses)) if misses else None
 
 
 def _side(results: Results, name: str, score: str, scale: Scale) -> BridgedJudge:
-    (plain,) = (judge for judge in _recorded_judges(results) if judge["name"] == name)
-    section, texts = ProtocolSection.recorded(plain["protocol"]), plain["texts"]
+    (plain,) = (judge for judge in _list_judge_sections(results) if judge["name"] == name)
+    section, texts = ProtocolSection.from_recorded(plain["protocol"]), plain["texts"]
     protocol = {"type": section.type or Path(section.class_path).name, **section.parameters}
     for elsewhere in ("prompts", "measures"):  # in the texts, and in the judge
         protocol.pop(elsewhere, None)
     identity: dict[str, Any] = {
-        "judge": without_secrets({key: plain[key] for key in ("type", "revision", "parameters")}),
-        "protocol": without_secrets(protocol),
+        "judge": mask_secrets({key: plain[key] for key in ("type", "revision", "parameters")}),
+        "protocol": mask_secrets(protocol),
         **({} if "language" in protocol else {"language": results.resolved["language"]}),
     }
     return BridgedJudge(
@@ -127,7 +127,7 @@ def _side(results: Results, name: str, score: str, scale: Scale) -> BridgedJudge
     )
 
 
-def _recorded_judges(results: Results) -> list[dict[str, Any]]:
+def _list_judge_sections(results: Results) -> list[dict[str, Any]]:
     judges: Any = results.resolved.get("judges", [])
     return [judge for judge in judges if judge["name"] in results.judges]
 
@@ -146,7 +146,7 @@ def read_bridge(file: Path) -> Bridge:
     """
     content = read_bytes(file)
     try:
-        bridge = of_json(content, _File, file).bridge
+        bridge = parse_json(content, _File, file).bridge
         for side, place in ((bridge.old, 2), (bridge.new, 3)):
             if not side.scale.is_a_range:
                 raise UnfitFile(file, Text("the scale of {} is from {} to {}", side.judge, side.lowest, side.highest))
@@ -165,7 +165,7 @@ def read_bridge(file: Path) -> Bridge:
 # -- over it --
 
 
-def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
+def translate_run(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
     """Translates a run's means by one judge of the bridge to the scale of the other one, which is `wanted`.
 
     Raises `ConfigurationError` if `wanted` is neither judge, if the run has no judge like the other, and if the bridge
@@ -181,7 +181,7 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
     name = _same_judge(results, side)
     values = judges_of(results, side.score)[name].values
     sources = {sample.id: sample.cluster or sample.id for sample in results.samples}
-    images, models = [image for _, image, _, _ in known.edits], by_model(values)
+    images, models = [image for _, image, _, _ in known.edits], group_by_model(values)
     items = [item for some in models.values() for item in some]
     codes = cluster_codes([*images, *(sources[item.sample_id] for item in items)])
     turn = gain(side.scale) * gain(target.scale)
@@ -196,19 +196,21 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
             Text("the bridge has {} edits of {} source images, too few for a map", len(images), len(set(images)))
         )
     code_of = dict(zip(items, codes[len(images) :], strict=True))
-    edits = {Item.of(each) for each in results.judgements if each.judge == name}  # several repeats of an edit are one
-    total, out = Counter(edit.edit_model for edit in edits), held_out_models(pairs)
+    edits = {
+        Item.from_record(each) for each in results.judgements if each.judge == name
+    }  # several repeats of an edit are one
+    total, out = Counter(edit.edit_model for edit in edits), cross_validate_models(pairs)
     return TranslatedRun(
         as_=target.judge,
         by=name,
         made=known.made,
         n=len(pairs),
         clusters=len(np.unique(pairs.clusters)),
-        off_by=off_by(out),
+        off_by=error_of_models(out),
         held_out=out,
         range=sorted(float(turn * end) for end in (pairs.scores.min(), pairs.scores.max())),
         edit_models={
-            model: _translated(
+            model: _translate_model(
                 pairs,
                 turn,
                 np.array([values[item] for item in some], dtype=np.float64),
@@ -222,12 +224,12 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
     )
 
 
-def _translated(
+def _translate_model(
     pairs: Pairs, turn: float, own: FloatArray, clusters: IntArray, out: Mapping[str, HeldOut], scale: Scale, total: int
 ) -> TranslatedModel:
     scores = turn * own
-    value, ci95 = predicted_mean(pairs, scores, clusters, out)
-    side = beyond(pairs, scores, clusters)
+    value, ci95 = predict_mean(pairs, scores, clusters, out)
+    side = find_uncovered_side(pairs, scores, clusters)
     sides: dict[Side, Side] = {"above": "below", "below": "above"}
     low, high = pairs.scores.min(), pairs.scores.max()
     return TranslatedModel(
@@ -241,7 +243,7 @@ def _translated(
     )
 
 
-def predicted_mean(
+def predict_mean(
     pairs: Pairs, scores: FloatArray, clusters: IntArray, out: Mapping[str, HeldOut]
 ) -> tuple[float, Span | None]:
     """Predicts the second judge's mean of edits that only the first has scored, with a 95 % interval, which is not cut
@@ -253,7 +255,7 @@ def predicted_mean(
     latter. No interval if the pairs are by fewer than three edit models, which show too little of how models differ,
     and where the mapped scores have none.
     """
-    mapped, of_models = estimate(isotonic(pairs.scores, pairs.targets)(scores), clusters), off_by(out)
+    mapped, of_models = estimate(isotonic(pairs.scores, pairs.targets)(scores), clusters), error_of_models(out)
     if mapped.doubt or of_models is None or len(out) < FEWEST_MODELS:
         return mapped.value, None
     own, model = mapped.standard_error**2, of_models**2
@@ -263,7 +265,7 @@ def predicted_mean(
     return mapped.value, [*hull_interval(mapped.value, math.sqrt(square), freedom, asymmetry)]
 
 
-def beyond(pairs: Pairs, scores: FloatArray, clusters: IntArray) -> Side | None:
+def find_uncovered_side(pairs: Pairs, scores: FloatArray, clusters: IntArray) -> Side | None:
     """Tells whether a model may lie beyond what a bridge has seen: on which side of the pairs' edit models its mean by
     the first judge is not shown to be within (one-sided .05). None if it is within.
 
@@ -282,7 +284,7 @@ def beyond(pairs: Pairs, scores: FloatArray, clusters: IntArray) -> Side | None:
 def _same_judge(results: Results, side: BridgedJudge) -> str:
     """Returns the name of the run's judge that is the bridge's."""
     unlike: list[str] = []
-    for judge in _recorded_judges(results):
+    for judge in _list_judge_sections(results):
         own = _side(results, judge["name"], side.score, side.scale)
         differing = [str(difference) for difference in differences(side.identity, own.identity)]
         if not differing and own.texts != side.texts:

@@ -7,7 +7,7 @@ from typing import Any
 from edit_eval.plugins.agreement.document import FEWEST_MODELS, Bridge, HeldOut, Knot, TranslatedModel, TranslatedRun
 from edit_eval.plugins.agreement.sheet import GAP, PART, Whose, score_column, span_column
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed
+from edit_eval.reporting.formats import format_signed
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
@@ -35,7 +35,7 @@ def bridge_sheet(document: Bridge) -> Sheet:
             formats.score(document.off_by),
         )
     sheet: list[Line | Table[Any]] = [Line(title, "strong"), Line(), map_table(document)]
-    sheet += [GAP, held_out_table(document)] if document.held_out else []
+    sheet += [GAP, cross_validation_table(document)] if document.held_out else []
     return [*sheet, Line(mapped, "quiet"), Line(holds, "problem")]
 
 
@@ -52,7 +52,7 @@ def map_table(document: Bridge) -> Table[Whose[Knot]]:
     )
 
 
-def held_out_table(document: Bridge) -> Table[Whose[HeldOut]]:
+def cross_validation_table(document: Bridge) -> Table[Whose[HeldOut]]:
     """Returns a row for each edit model that both have scored: its mean by the new judge, and by a map of others."""
     return Table(
         every=(
@@ -60,13 +60,13 @@ def held_out_table(document: Bridge) -> Table[Whose[HeldOut]]:
             Column(Text("Scored"), lambda row: str(row.findings.n)),
             score_column(Text("New"), lambda model: model.mean),
             score_column(Text("Held out"), lambda model: model.bridged),
-            Column(Text("Off by"), lambda row: signed(row.findings.bridged - row.findings.mean)),
+            Column(Text("Off by"), lambda row: format_signed(row.findings.bridged - row.findings.mean)),
         ),
         rows=[Whose("", model, name) for name, model in document.held_out.items()],
     )
 
 
-def translated_sheet(document: TranslatedRun) -> list[Line | Table[Any]]:
+def translation_sheet(document: TranslatedRun) -> list[Line | Table[Any]]:
     """Returns a run that was translated."""
     by, wanted = document.by, document.as_
     rows: list[_Row] = list(document.edit_models.items())

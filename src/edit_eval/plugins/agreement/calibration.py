@@ -77,10 +77,10 @@ def cross_fitted(pairs: Pairs) -> FloatArray:
     order = np.random.default_rng(0).permutation(len(groups))
     fold_of = np.empty(len(groups), dtype=np.int64)
     fold_of[order] = np.arange(len(groups)) % min(FOLDS, len(groups))
-    return held_out(pairs, fold_of[np.searchsorted(groups, pairs.clusters)])
+    return predict_by_other_parts(pairs, fold_of[np.searchsorted(groups, pairs.clusters)])
 
 
-def held_out(pairs: Pairs, parts: IntArray) -> FloatArray:
+def predict_by_other_parts(pairs: Pairs, parts: IntArray) -> FloatArray:
     """Maps each score by a map fitted to the other parts; NaN if there is one part only."""
     values = np.full(len(pairs), math.nan)
     for part in np.unique(parts):

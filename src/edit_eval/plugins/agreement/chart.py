@@ -9,7 +9,7 @@ import altair as alt
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.chart_parts import AnyChart, Axis, axis_of, chart_title, series_colour, series_mark
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.raters import Rater, judges_of
 from edit_eval.text import Text
@@ -44,7 +44,7 @@ def _two_judges(a: Rater, b: Rater, models: list[str], language: str) -> AnyChar
 
     def axis(kind: type[alt.X] | type[alt.Y], field: str, of: Axis, name: str) -> alt.X | alt.Y:
         encoding = kind(f"{field}:Q", scale=alt.Scale(domain=of.domain), title=name)
-        return encoding.axis(values=of.marks(_STEPS_OF_A_SCORE), format=of.written(_STEPS_OF_A_SCORE), grid=True)
+        return encoding.axis(values=of.marks(_STEPS_OF_A_SCORE), format=of.mark_format(_STEPS_OF_A_SCORE), grid=True)
 
     x, y = axis(alt.X, "a", axes[0], names[0]), axis(alt.Y, "b", axes[1], names[1])
     points = (
@@ -55,7 +55,7 @@ def _two_judges(a: Rater, b: Rater, models: list[str], language: str) -> AnyChar
             y=y,
             tooltip=[
                 alt.Tooltip("id:N", title=" "),
-                alt.Tooltip("series:N", title=said(Text("Model"), language)),
+                alt.Tooltip("series:N", title=translate(Text("Model"), language)),
                 alt.Tooltip("a:Q", title=names[0], format=f".{digits[0]}f"),
                 alt.Tooltip("b:Q", title=names[1], format=f".{digits[1]}f"),
             ],

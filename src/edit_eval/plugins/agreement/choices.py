@@ -6,8 +6,8 @@ import math
 
 import msgspec
 
-from edit_eval.plugins.agreement.beside_votes import beside_votes, choices
 from edit_eval.plugins.agreement.document import BesideChoices, JudgeBesideChoices
+from edit_eval.plugins.agreement.vote_agreement import choices, compare_with_votes
 from edit_eval.records import Results
 from edit_eval.statistics.raters import as_voter, comparers_of, image_of, judges_of, voters_of
 from edit_eval.statistics.votes import Vote
@@ -16,7 +16,7 @@ CHOICES_OF_DATA = {"A": "left", "B": "right", "tie": "tie"}
 """Choice in a sample's facts -> a vote's choice, with A on the left."""
 
 
-def beside_choices(results: Results) -> BesideChoices | None:
+def compare_with_choices(results: Results) -> BesideChoices | None:
     """Compares judges with them. None if the data have no choices, or the run has no edit models `A` and `B`."""
     facts = {sample.id: sample.facts for sample in results.samples if sample.facts.get("chosen") in CHOICES_OF_DATA}
     if not facts or not {"A", "B"} <= {*results.edit_models}:
@@ -33,7 +33,7 @@ def beside_choices(results: Results) -> BesideChoices | None:
         for place, said in enumerate(of.get("raters") or ())
         if said in CHOICES_OF_DATA
     ]
-    image, agreement = image_of(results), beside_votes(results, votes)
+    image, agreement = image_of(results), compare_with_votes(results, votes)
     judges = []
     asked = [as_voter(judge) for judge in judges_of(results).values()] + comparers_of(results)
     for row, judge in zip(agreement.judges, asked, strict=True):

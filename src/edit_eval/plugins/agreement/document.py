@@ -7,11 +7,11 @@ from typing import Literal, Self
 import msgspec
 
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.agreement.beside_votes import Agreed, JudgeBesideVotes
+from edit_eval.plugins.agreement.vote_agreement import Agreed, JudgeBesideVotes
 from edit_eval.records import Scale
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.raters import Retest
-from edit_eval.statistics.scores_apart import Apart
+from edit_eval.statistics.scores_apart import ScoreDifference
 
 Span = list[float]
 """An interval: its lower and its upper end."""
@@ -52,11 +52,11 @@ class JudgeCard(msgspec.Struct, frozen=True, kw_only=True):
     """None without repeats."""
 
 
-class ApartByModel(Apart, frozen=True, kw_only=True):
+class ApartByModel(ScoreDifference, frozen=True, kw_only=True):
     """How far two judges' scores lie apart; a judge that is harsher throughout changes no order, one that is harsher on
     one edit model does."""
 
-    edit_models: dict[str, Apart]
+    edit_models: dict[str, ScoreDifference]
 
 
 class TwoJudges(Alpha, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the variance; may be below 0."""
     map: list[Knot]
 
-    def turned(self, sign: float) -> Self:
+    def with_sign(self, sign: float) -> Self:
         """Returns the map of scores that were multiplied by the sign."""
         knots = [msgspec.structs.replace(knot, score=sign * knot.score) for knot in self.map]
         return msgspec.structs.replace(self, map=sorted(knots, key=lambda knot: knot.score))

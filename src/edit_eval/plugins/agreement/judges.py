@@ -9,18 +9,18 @@ import msgspec
 import numpy as np
 
 from edit_eval.plugins.agreement.document import ApartByModel, BetweenJudges, Frequency, JudgeCard, TwoJudges
-from edit_eval.plugins.agreement.rank_agreement import by_model
+from edit_eval.plugins.agreement.rank_agreement import group_by_model
 from edit_eval.records import JUDGE_FAILED, Judgement, Results, Status
 from edit_eval.statistics.failures import failure_interval
 from edit_eval.statistics.intervals import cluster_codes
 from edit_eval.statistics.ordinal import alpha
 from edit_eval.statistics.raters import Rater, image_of, judges_of, retest
-from edit_eval.statistics.scores_apart import scores_apart
+from edit_eval.statistics.scores_apart import compare_scores
 
 
 def cards_of(results: Results, score: str | None = None) -> dict[str, JudgeCard]:
     """Returns each judge's card, by its headline, or by `score` for the judges that give it."""
-    results = results.once
+    results = results.unique_results
     judges = judges_of(results, score)
     judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
     for judgement in results.judgements:
@@ -57,9 +57,9 @@ def _rate(found: Iterable[tuple[bool, str]]) -> Frequency:
     )
 
 
-def between_judges(results: Results, score: str | None = None, *, resamples: int = 1_000) -> BetweenJudges | None:
+def compare_judges(results: Results, score: str | None = None, *, resamples: int = 1_000) -> BetweenJudges | None:
     """Compares a run's judges with each other; None with one."""
-    results = results.once
+    results = results.unique_results
     judges: Mapping[str, Rater] = judges_of(results, score)
     if len(judges) < 2:
         return None
@@ -67,16 +67,16 @@ def between_judges(results: Results, score: str | None = None, *, resamples: int
     pairs = []
     for a, b in combinations(judges.values(), 2):
         both = msgspec.structs.asdict(alpha((a, b), image, resamples))
-        pairs.append(TwoJudges(a=a.name, b=b.name, **both, apart=apart_by_model(a, b, results)))
+        pairs.append(TwoJudges(a=a.name, b=b.name, **both, apart=compare_by_model(a, b, results)))
     every = msgspec.structs.asdict(alpha([*judges.values()], image, resamples))
     return BetweenJudges(judges=list(judges), **every, pairs=pairs)
 
 
-def apart_by_model(a: Rater, b: Rater, results: Results) -> ApartByModel:
+def compare_by_model(a: Rater, b: Rater, results: Results) -> ApartByModel:
     """Returns how far their scores lie apart, on all edits that both have scored, and on those of each edit model."""
     image = image_of(results)
     models = {
-        model: scores_apart(a, b, image, items)
-        for model, items in by_model(item for item in a.answers if item in b.answers).items()
+        model: compare_scores(a, b, image, items)
+        for model, items in group_by_model(item for item in a.answers if item in b.answers).items()
     }
-    return ApartByModel(**msgspec.structs.asdict(scores_apart(a, b, image)), edit_models=models)
+    return ApartByModel(**msgspec.structs.asdict(compare_scores(a, b, image)), edit_models=models)

@@ -19,17 +19,17 @@ from edit_eval.plugins.agreement.document import (
     Raters,
     TwoBesidePeople,
 )
-from edit_eval.plugins.agreement.rank_agreement import Between, MeanAgreement, Samples, Within, with_interval
-from edit_eval.plugins.agreement.two import Agreement, among, samples_of
+from edit_eval.plugins.agreement.rank_agreement import EditRanking, MeanAgreement, ModelRanking, Samples, with_interval
+from edit_eval.plugins.agreement.two_raters import Agreement, agreement_of_raters, samples_of
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import none_for_nan, percentiles
-from edit_eval.statistics.people import named_as_here
+from edit_eval.statistics.people import match_names
 from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
 from edit_eval.statistics.votes import Rating
 from edit_eval.text import Text
 
 
-class _Matched(NamedTuple):
+class _MatchedRatings(NamedTuple):
     """The judges of a run beside people who rated its edits."""
 
     judges: dict[str, Rater]
@@ -41,7 +41,7 @@ class _Matched(NamedTuple):
     left: list[str]
     """Names of samples and edit models that the run does not have."""
 
-    def beside(self, judge: Rater) -> Agreement:
+    def agreement_of(self, judge: Rater) -> Agreement:
         """Returns a judge and the people who rated the same score, or else the first judge's score."""
         return Agreement(judge, self.people.get(judge.score) or self.first, self.samples)
 
@@ -50,18 +50,18 @@ class _Matched(NamedTuple):
         return self.people[next(iter(self.judges.values())).score]
 
 
-def _matched(results: Results, ratings: Sequence[Rating], score: str | None, resamples: int) -> _Matched:
+def _match_ratings(results: Results, ratings: Sequence[Rating], score: str | None, resamples: int) -> _MatchedRatings:
     """Raises `ConfigurationError` if no rating is about these results."""
     judges = judges_of(results, score)
-    known = {Item.of(edit) for edit in results.edits}
-    ratings, left = named_as_here(ratings, [sample.id for sample in results.samples], results.edit_models)
+    known = {Item.from_record(edit) for edit in results.edits}
+    ratings, left = match_names(ratings, [sample.id for sample in results.samples], results.edit_models)
     names = {of.score for of in judges.values()}
-    there = [rating for rating in ratings if Item.of(rating) in known]
+    there = [rating for rating in ratings if Item.from_record(rating) in known]
     usable = [rating for rating in there if rating.score_name in names | {""}]
     if not usable:
         raise ConfigurationError(_nothing_matches(ratings, there, known, names))
     people = {name: people_of(usable, name) for name in names}
-    return _Matched(judges, people, samples_of(results, people.values(), resamples=resamples), usable, left)
+    return _MatchedRatings(judges, people, samples_of(results, people.values(), resamples=resamples), usable, left)
 
 
 def _nothing_matches(
@@ -97,11 +97,13 @@ def people_agreement(
     counts them, `scores` their ratings that are used, `unmatched` the lines about other edits and other scores.
     Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
     """
-    matched = _matched(results, ratings, score, resamples)
+    matched = _match_ratings(results, ratings, score, resamples)
     return PeopleAgreement(
-        judges={name: _beside_people(matched.beside(judge)) for name, judge in matched.judges.items()},
+        judges={name: _summarise_agreement(matched.agreement_of(judge)) for name, judge in matched.judges.items()},
         pairs=[
-            _two_beside_people(a, b, matched) for a, b in combinations(matched.judges.values(), 2) if a.score == b.score
+            _compare_two_judges(a, b, matched)
+            for a, b in combinations(matched.judges.values(), 2)
+            if a.score == b.score
         ],
         raters=_raters(matched.first, matched.samples),
         people=len({rating.rater for rating in matched.ratings}),
@@ -111,65 +113,67 @@ def people_agreement(
     )
 
 
-def _beside_people(both: Agreement) -> BesidePeople:
+def _summarise_agreement(both: Agreement) -> BesidePeople:
     samples, bounds = both.samples, both.bounds()
     return BesidePeople(
         score=both.rater.score,
         n=len(both.items),
         total=len(both.reference.values),
-        **msgspec.structs.asdict(with_interval(both.within, samples)),
+        **msgspec.structs.asdict(with_interval(both.edit_ranking, samples)),
         worst_case=bounds[0] if bounds else None,
         best_case=bounds[1] if bounds else None,
-        edit_models=both.within.of_models(samples),
+        edit_models=both.edit_ranking.correlate_by_model(samples),
         one_person=with_interval(both.with_each(), samples),
         others=with_interval(both.with_others(), samples) if len(both.reference.raters) > 1 else None,
         as_one_person=both.as_one_rater(),
         between_models=ModelsBesidePeople(
-            **msgspec.structs.asdict(both.of_models()),
-            pairs=math.comb(len(both.between), 2),
+            **msgspec.structs.asdict(both.estimate_model_ranking()),
+            pairs=math.comb(len(both.model_ranking), 2),
             pairs_alike=both.pairs_alike(),
             **msgspec.structs.asdict(both.pairs_ordered()),
         ),
-        unscored=both.unanswered(),
+        unscored=both.compare_unanswered(),
         calibration=both.calibration(),
     )
 
 
-def _two_beside_people(a: Rater, b: Rater, matched: _Matched) -> TwoBesidePeople:
+def _compare_two_judges(a: Rater, b: Rater, matched: _MatchedRatings) -> TwoBesidePeople:
     """Computes how much better a agrees with people than b, on the edits that both have scored."""
-    of_a, of_b = matched.beside(a.only(b.answers)), matched.beside(b.only(a.answers))
+    of_a, of_b = matched.agreement_of(a.only(b.answers)), matched.agreement_of(b.only(a.answers))
 
-    def apart(first: Within | Between, second: Within | Between) -> CorrelationsApart:
+    def compare_correlations(
+        first: EditRanking | ModelRanking, second: EditRanking | ModelRanking
+    ) -> CorrelationsApart:
         samples = matched.samples
         values = first(samples.once)[0], second(samples.once)[0]
         # No draw gives an interval of the order of a few models: see `pairs_alike`.
-        known = isinstance(first, Within) and not math.isnan(values[0] - values[1])
+        known = isinstance(first, EditRanking) and not math.isnan(values[0] - values[1])
         return CorrelationsApart(
             spearman_a=none_for_nan(values[0]),
             spearman_b=none_for_nan(values[1]),
             difference=none_for_nan(values[0] - values[1]),
-            ci95=percentiles(samples.drawn(first) - samples.drawn(second)) if known else None,
+            ci95=percentiles(samples.resample_statistic(first) - samples.resample_statistic(second)) if known else None,
         )
 
     return TwoBesidePeople(
         a=a.name,
         b=b.name,
         n=len(of_a.items),
-        within_models=apart(of_a.within, of_b.within),
-        between_models=apart(of_a.between, of_b.between),
+        within_models=compare_correlations(of_a.edit_ranking, of_b.edit_ranking),
+        between_models=compare_correlations(of_a.model_ranking, of_b.model_ranking),
     )
 
 
 def _raters(people: Rater, samples: Samples) -> Raters | None:
     """Compares people with each other; None if no two of them have a correlation."""
-    correlation = with_interval(among(people, samples), samples)
+    correlation = with_interval(agreement_of_raters(people, samples), samples)
     if correlation.spearman is None:
         return None
     each = [Agreement(*both, samples) for both in zip(people.raters, people.others, strict=True)]
-    models = MeanAgreement([agreement.between for agreement in each])
+    models = MeanAgreement([agreement.model_ranking for agreement in each])
     return Raters(
         raters=len(people.raters),
         **msgspec.structs.asdict(correlation),
-        others=with_interval(MeanAgreement([agreement.within for agreement in each]), samples),
+        others=with_interval(MeanAgreement([agreement.edit_ranking for agreement in each]), samples),
         between_models=Correlation(spearman=none_for_nan(models(samples.once)[0])),
     )

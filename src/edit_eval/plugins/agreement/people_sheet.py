@@ -17,17 +17,17 @@ from edit_eval.plugins.agreement.document import (
 )
 from edit_eval.plugins.agreement.sheet import GAP, INTERVAL, NAME, PART, Whose, score_column, span_column, with_parts
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.names import score_name
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 
 def people_sheet(document: PeopleAgreement) -> Sheet:
     """Returns the judges beside people who rated the same edits."""
     people = Text("one person") if document.people == 1 else Text("{} people", document.people)
     whose = list(_rows(document))
-    title = Text("Against people: {} by {}", counted(document.scores, "score"), people)
+    title = Text("Against people: {} by {}", pluralize(document.scores, "score"), people)
     sheet: list[Line | Table[Any]] = [Line(title, "strong")]
     if left := document.unmatched:
         words = Text("{} of the file's scores left out: they are about other edits or other scores", left)
@@ -74,7 +74,7 @@ def people_sheet(document: PeopleAgreement) -> Sheet:
     for table, title, hint in parts:
         if table.rows:
             sheet += [GAP, Line(title), table, Line(hint, "quiet")]
-    remarks = [*unscored_lines(whose), *calibration_lines(whose)]
+    remarks = [*describe_unscored(whose), *calibration_lines(whose)]
     return [*sheet, *([GAP] if remarks else []), *map(Line, remarks)]
 
 
@@ -94,7 +94,7 @@ def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:
         low, high = row.findings.worst_case, row.findings.best_case
         if row.findings.n == row.findings.total or low is None or high is None:
             return None
-        return formats.bracketed([low, high])
+        return formats.format_interval([low, high])
 
     return Table(
         every=(
@@ -105,7 +105,7 @@ def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:
                 lambda correlation: correlation.spearman,
                 look=lambda row: "" if row.part else "strong",
             ),
-            Column(INTERVAL, lambda row: "" if row.part else formats.bracketed(row.findings.ci95)),
+            Column(INTERVAL, lambda row: "" if row.part else formats.format_interval(row.findings.ci95)),
             Column(Text("If all scored"), bounds),
         ),
         rows=[
@@ -135,7 +135,7 @@ def like_table(judges: Sequence[Whose[BesidePeople]], raters: Raters | None) -> 
     rows = []
     for judge in judges if raters else ():
         findings, share = judge.findings, judge.findings.as_one_person
-        others, span = findings.others.spearman if findings.others else None, formats.bracketed(share.ci95)
+        others, span = findings.others.spearman if findings.others else None, formats.format_interval(share.ci95)
         like = _Like(findings.one_person.spearman, findings.one_person.ci95, others, share.value, span)
         rows.append(Whose(judge.name, like))
     if raters:
@@ -159,17 +159,17 @@ def models_table(judges: Sequence[Whose[BesidePeople]], raters: Raters | None) -
     known = any(row.findings.spearman is not None or row.findings.separated > 0 for row in rows)
     person = [Whose(Text("one person"), raters.between_models)] if raters else []
 
-    def of_judge(title: Text, shows: Callable[[ModelsBesidePeople], Words]) -> Column[Whose[Any]]:
+    def judge_column(title: Text, shows: Callable[[ModelsBesidePeople], Words]) -> Column[Whose[Any]]:
         return Column(title, lambda row: shows(row.findings) if isinstance(row.findings, ModelsBesidePeople) else "")
 
     return Table(
         every=(
             NAME,
-            of_judge(Text("Models", context="number"), lambda order: str(order.models)),
+            judge_column(Text("Models", context="number"), lambda order: str(order.models)),
             score_column(Text("Spearman"), lambda order: order.spearman, look="strong"),
-            of_judge(Text("Pairs alike"), lambda order: _share(order.pairs_alike)),
-            of_judge(Text("Other models"), lambda order: formats.bracketed(order.ci95_models)),
-            of_judge(
+            judge_column(Text("Pairs alike"), lambda order: _share(order.pairs_alike)),
+            judge_column(Text("Other models"), lambda order: formats.format_interval(order.ci95_models)),
+            judge_column(
                 Text("Pairs right"),
                 lambda order: Text("{} of {}", _share(order.pairs_ordered), order.separated, context="pairs"),
             ),
@@ -192,15 +192,15 @@ def pairs_table(pairs: Sequence[TwoBesidePeople]) -> Table[Whose[TwoBesidePeople
         every=(
             NAME,
             Column(Text("n"), lambda row: str(row.findings.n)),
-            Column(Text("Edits"), lambda row: signed(row.findings.within_models.difference)),
-            Column(INTERVAL, lambda row: signed_span(row.findings.within_models.ci95)),
-            Column(Text("Models"), lambda row: signed(row.findings.between_models.difference)),
+            Column(Text("Edits"), lambda row: format_signed(row.findings.within_models.difference)),
+            Column(INTERVAL, lambda row: format_signed_span(row.findings.within_models.ci95)),
+            Column(Text("Models"), lambda row: format_signed(row.findings.between_models.difference)),
         ),
         rows=[Whose(f"{pair.a} - {pair.b}", pair) for pair in pairs],
     )
 
 
-def unscored_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
+def describe_unscored(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
     """Yields what people say of edits left unscored by a judge: a line for each judge that left any."""
     for judge in judges:
         left = judge.findings.unscored
@@ -211,7 +211,7 @@ def unscored_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
                 left.n,
                 judge.findings.total,
                 *map(formats.score, (left.people_mean, left.people_mean_scored)),
-                f"{signed(left.difference)} {signed_span(left.ci95)}",
+                f"{format_signed(left.difference)} {format_signed_span(left.ci95)}",
             )
 
 

@@ -68,7 +68,7 @@ class Samples:
         """Weights of every sample once: the data as seen."""
         return np.ones((1, len(self.place)))
 
-    def drawn(self, statistic: Any) -> FloatArray:
+    def resample_statistic(self, statistic: Any) -> FloatArray:
         """Returns the statistic (weights with a row per draw -> a value per draw) of every draw."""
         rows = max(1, _MOST_AT_ONCE // max(1, len(self.place)))
         parts = [
@@ -77,7 +77,7 @@ class Samples:
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def by_model(items: Iterable[Item]) -> dict[str, list[Item]]:
+def group_by_model(items: Iterable[Item]) -> dict[str, list[Item]]:
     """Returns the items of each edit model, in the order of their samples; the models as they come."""
     items_by_model: dict[str, list[Item]] = {}
     for item in items:
@@ -87,7 +87,7 @@ def by_model(items: Iterable[Item]) -> dict[str, list[Item]]:
     return items_by_model
 
 
-class Within:
+class EditRanking:
     """Spearman's correlation of two raters within each edit model, the mean over models through Fisher's z.
 
     tanh(mean(atanh(r))) (Fisher, Metron 1, 1921; as VIEScore does, arXiv 2312.14867). Within a model, so that a judge
@@ -98,7 +98,7 @@ class Within:
 
     def __init__(self, first: ByItem, second: ByItem, samples: Samples) -> None:
         self._models: dict[str, tuple[IntArray, IntArray, IntArray]] = {}
-        for model, items in by_model(item for item in first if item in second).items():
+        for model, items in group_by_model(item for item in first if item in second).items():
             self._models[model] = (
                 levels(np.array([first[item] for item in items], dtype=np.float64)),
                 levels(np.array([second[item] for item in items], dtype=np.float64)),
@@ -118,9 +118,9 @@ class Within:
         if len(of_samples) < FEWEST_RANKED:
             return np.full(len(weights), math.nan)
         weights = weights[:, of_samples]
-        return _pearson(_weighted_ranks(first, weights), _weighted_ranks(second, weights), weights)
+        return _pearson(_rank_with_weights(first, weights), _rank_with_weights(second, weights), weights)
 
-    def of_models(self, samples: Samples) -> dict[str, ModelCorrelation]:
+    def correlate_by_model(self, samples: Samples) -> dict[str, ModelCorrelation]:
         """Returns that of each edit model in the data as seen."""
         return {
             model: ModelCorrelation(n=len(of), spearman=none_for_nan(self._spearman(model, samples.once)[0]))
@@ -128,7 +128,7 @@ class Within:
         }
 
 
-class Between:
+class ModelRanking:
     """Spearman's correlation of the edit models' means, each over the edits that both have scored."""
 
     def __init__(self, first: ByItem, second: ByItem, samples: Samples) -> None:
@@ -163,20 +163,22 @@ class Between:
 class MeanAgreement:
     """The mean of several agreements, such as a judge's with each of several people: within models by Fisher's z."""
 
-    def __init__(self, parts: Sequence[Within | Between]) -> None:
+    def __init__(self, parts: Sequence[EditRanking | ModelRanking]) -> None:
         self._parts = parts
 
     def __call__(self, weights: FloatArray) -> FloatArray:
         """Returns the mean for each row of weights."""
         correlations = [part(weights) for part in self._parts]
-        if all(isinstance(part, Within) for part in self._parts):
+        if all(isinstance(part, EditRanking) for part in self._parts):
             return _through_z(correlations, [0] * len(correlations), len(weights))
         return np.asarray(np.mean(correlations, axis=0), dtype=np.float64)  # over few models, a correlation is often 1
 
 
-def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples) -> Correlation:
+def with_interval(agreement: EditRanking | ModelRanking | MeanAgreement, samples: Samples) -> Correlation:
     """Returns the correlation as seen; its interval resamples source images, the same for all models."""
-    return Correlation(spearman=none_for_nan(agreement(samples.once)[0]), ci95=percentiles(samples.drawn(agreement)))
+    return Correlation(
+        spearman=none_for_nan(agreement(samples.once)[0]), ci95=percentiles(samples.resample_statistic(agreement))
+    )
 
 
 def interval_of_models(spearman: float | None, models: int) -> list[float] | None:
@@ -193,13 +195,13 @@ def interval_of_models(spearman: float | None, models: int) -> list[float] | Non
     return [math.tanh(z - reach), math.tanh(z + reach)]
 
 
-def bounds_within(rater: ByItem, reference: ByItem) -> list[float] | None:
+def bound_mean_correlation(rater: ByItem, reference: ByItem) -> list[float] | None:
     """Returns `[low, high]`: the range of the mean of `Within` if `rater` had scored all edits that `reference` has.
 
     Nothing is assumed about why a score is missing: each may be anywhere in the order of the model's edits.
     """
     bounds, sizes = [], []
-    for items in by_model(reference).values():
+    for items in group_by_model(reference).values():
         if len(items) >= FEWEST_RANKED:
             ends = spearman_bounds(
                 np.array([rater.get(item, math.nan) for item in items], dtype=np.float64),
@@ -270,7 +272,7 @@ def _largest_sum(sizes: FloatArray, sums: FloatArray, missing: FloatArray) -> fl
 # -- correlations for many weightings at once --
 
 
-def _weighted_ranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
+def _rank_with_weights(of_levels: IntArray, weights: FloatArray) -> FloatArray:
     """Computes `midranks` for each row of weights."""
     order = np.argsort(of_levels, kind="stable")
     starts = np.searchsorted(of_levels[order], np.arange(int(of_levels.max()) + 1))

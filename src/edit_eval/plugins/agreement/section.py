@@ -11,7 +11,7 @@ from edit_eval.reporting.analyses import RunRecords
 class AgreementSection:
     """Where there are two judges or repeats."""
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Once."""
         results = records.results
         several = len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements)

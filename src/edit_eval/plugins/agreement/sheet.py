@@ -10,11 +10,11 @@ import msgspec
 
 from edit_eval.plugins.agreement.document import BesideChoices, BetweenJudges, Frequency, JudgeCard, JudgesAgreement
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.raters import Retest
-from edit_eval.statistics.scores_apart import Apart
+from edit_eval.statistics.scores_apart import ScoreDifference
 from edit_eval.text import Text
 
 Findings = TypeVar("Findings")
@@ -48,10 +48,13 @@ PART: Column[Whose[Any]] = Column(Text("Edit model"), lambda row: row.title, "na
 
 def agreement_sheet(document: JudgesAgreement) -> Sheet:
     """Returns a card of each judge, their agreement and their median."""
-    return [*_of_each(document.judges), *(_between(document.between_judges) if document.between_judges else [])]
+    return [
+        *_list_card_tables(document.judges),
+        *(_list_comparison_tables(document.between_judges) if document.between_judges else []),
+    ]
 
 
-def _of_each(cards: Mapping[str, JudgeCard]) -> Iterator[Line | Table[Any]]:
+def _list_card_tables(cards: Mapping[str, JudgeCard]) -> Iterator[Line | Table[Any]]:
     yield judges_table(cards)
     ends = Text(
         "Shares with 95% intervals, clustered on the source image. Ceiling and floor: scores at the upper and the "
@@ -66,16 +69,16 @@ def _of_each(cards: Mapping[str, JudgeCard]) -> Iterator[Line | Table[Any]]:
         yield Line(repeats, "quiet")
 
 
-def _between(between: BetweenJudges) -> Iterator[Line | Table[Any]]:
+def _list_comparison_tables(between: BetweenJudges) -> Iterator[Line | Table[Any]]:
     yield from (GAP, alpha_table(between))
     yield Line(Text("Ordinal Krippendorff's alpha: 1 is full agreement, 0 as much as chance."), "quiet")
     if between.no_alpha:
         yield Line(Text("No alpha: {}.", _NO_ALPHA[between.no_alpha]), "quiet")
-    yield from (GAP, apart_table(between))
+    yield from (GAP, difference_table(between))
     yield Line(Text("First less second, edit by edit. Student's t, clustered on the source image."), "quiet")
 
 
-def beside_table(beside: Mapping[str, Any]) -> Table[Mapping[str, Any]]:
+def preference_table(beside: Mapping[str, Any]) -> Table[Mapping[str, Any]]:
     """Returns a row for each judge, shown one edit at a time or two, and one for people among each other."""
     people = {"judge": Text("one person with another"), "edits": 2, **(beside["people"] or {})}
     return Table(
@@ -87,7 +90,7 @@ def beside_table(beside: Mapping[str, Any]) -> Table[Mapping[str, Any]]:
                 lambda row: None if row["agrees"] is None else formats.share(row["agrees"], 1),
                 look="strong",
             ),
-            Column(Text("95% interval"), lambda row: formats.bracketed(row["ci95"])),
+            Column(Text("95% interval"), lambda row: formats.format_interval(row["ci95"])),
             Column(
                 Text("Constant"),
                 lambda row: None if row.get("constant") is None else f"{row['constant']:.1%}",
@@ -107,7 +110,7 @@ def choices_sheet(chosen: BesideChoices) -> Iterator[Line | Table[Any]]:
     document = msgspec.to_builtins(chosen)
     people = document["people"] and {**document["people"], "judge": Text("one person, of those who chose")}
     yield from (Line(Text("People's choices between two edits"), "strong"), GAP)
-    yield beside_table({**document, "people": people})
+    yield preference_table({**document, "people": people})
     constant = Text(
         "How often each prefers the edit that was chosen; a tie of one of the two counts half. Constant: always "
         "taking the side that was chosen more often, on the same pairs."
@@ -122,22 +125,22 @@ def score_column(title: Words, value: Callable[[Findings], float | None], **how:
 
 def span_column() -> Column[Whose[Any]]:
     """Returns the column of the findings' interval."""
-    return Column(INTERVAL, lambda row: formats.bracketed(row.findings.ci95))
+    return Column(INTERVAL, lambda row: formats.format_interval(row.findings.ci95))
 
 
 def _rate(title: Text, short: Words, of: Callable[[JudgeCard], Frequency | None]) -> Column[Whose[JudgeCard]]:
-    def shown(row: Whose[JudgeCard]) -> str:
+    def format_rate(row: Whose[JudgeCard]) -> str:
         frequency = of(row.findings)
         return formats.NOTHING if frequency is None else formats.rate(frequency.count, frequency.total, frequency.ci95)
 
-    return Column(title, shown, short=short)
+    return Column(title, format_rate, short=short)
 
 
 def _retest(title: Text, short: Text, shows: Callable[[Retest], str]) -> Column[Whose[JudgeCard]]:
-    def shown(row: Whose[JudgeCard]) -> str | None:
+    def format_retest(row: Whose[JudgeCard]) -> str | None:
         return shows(row.findings.retest) if row.findings.retest else None
 
-    return Column(title, shown, short=short, when=lambda row: row.findings.retest)
+    return Column(title, format_retest, short=short, when=lambda row: row.findings.retest)
 
 
 CARD: tuple[Column[Whose[JudgeCard]], ...] = (
@@ -175,7 +178,7 @@ def alpha_table(document: BetweenJudges) -> Table[Whose[Alpha]]:
     )
 
 
-def apart_table(document: BetweenJudges) -> Table[Whose[Apart]]:
+def difference_table(document: BetweenJudges) -> Table[Whose[ScoreDifference]]:
     """Returns a row for every two judges: by how much the first scores above the second, edit by edit.
 
     With several edit models also a row for each: a judge that is harsher throughout does not change their order.
@@ -187,8 +190,8 @@ def apart_table(document: BetweenJudges) -> Table[Whose[Apart]]:
             Column(Text("Images"), lambda row: str(row.findings.images)),
             score_column(Text("First", context="of a pair"), lambda apart: apart.mean_a),
             score_column(Text("Second", context="of a pair"), lambda apart: apart.mean_b),
-            Column(Text("Diff."), lambda row: signed(row.findings.difference), look="strong"),
-            Column(INTERVAL, lambda row: signed_span(row.findings.ci95)),
+            Column(Text("Diff."), lambda row: format_signed(row.findings.difference), look="strong"),
+            Column(INTERVAL, lambda row: format_signed_span(row.findings.ci95)),
         ),
         rows=[
             row

@@ -14,7 +14,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors, keep_judged
 from edit_eval.plugins.audit.passports import Passport
 from edit_eval.plugins.audit.trial import trial_of
-from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.run import Run, evaluate
 from edit_eval.text import Text
 
@@ -29,10 +29,10 @@ def judge_anchors(configuration: Configuration, run: Run) -> list[Path]:
     anchors are judged anew. Raises `ConfigurationError` if no judge has a passport in the run's language, and the same
     as `evaluate`.
     """
-    judges = {judge.name: judge for judge in asked_judges(configuration)}
+    judges = {judge.name: judge for judge in make_judges(configuration)}
     examined = {
         name: examination
-        for name, examination in run.examined.items()
+        for name, examination in run.judge_examinations.items()
         if isinstance(examination, Examined) and name in judges
     }
     passports = {
@@ -47,14 +47,14 @@ def judge_anchors(configuration: Configuration, run: Run) -> list[Path]:
             )
         )
     written = [
-        keep_judged(run.path, passport, _judged(configuration, judges[name], passport, run))
+        keep_judged(run.path, passport, _judge_again(configuration, judges[name], passport, run))
         for name, passport in known.items()
     ]
-    Run(run.path, run.examinations).draw()
+    Run(run.path, run.examinations).write_report()
     return written
 
 
-def _judged(configuration: Configuration, judge: AskedJudge, passport: Passport, run: Run) -> JudgedAnchors:
+def _judge_again(configuration: Configuration, judge: AskedJudge, passport: Passport, run: Run) -> JudgedAnchors:
     drawn = passport.benchmark
     trial = trial_of(configuration, judge, seed=drawn["seed"], scenes=drawn["scenes"], size=drawn["size"])
     chosen = trial.benchmark.filters.model_copy(

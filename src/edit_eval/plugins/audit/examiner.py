@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from edit_eval.experiment import Experiment
-from edit_eval.files.given import UnfitFile, read_json
+from edit_eval.files.user_files import UnfitFile, read_json
 from edit_eval.pictures import write_durably
 from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.drift import Drift, JudgedTwice, drift
@@ -21,8 +21,8 @@ from edit_eval.plugins.audit.passports import Passport
 from edit_eval.plugins.audit.words import AnchorsInBrief, Details, PassportInBrief, anchors_line, passport_line
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import ExaminedJudge, Scale
-from edit_eval.reporting.language import said
-from edit_eval.store.examined import Examination, Examiner, Moved
+from edit_eval.reporting.language import translate
+from edit_eval.store.examined import Examination, Examiner, JudgeChange
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
@@ -62,22 +62,22 @@ class Examined(Examination):
         if self.passport is None or self.judged is None:
             return None
         before = {anchor.sample: anchor.score for anchor in self.passport.anchors}
-        anchors = _judged_twice(self.passport, before, self.judged.scores)
+        anchors = _pair_anchors(self.passport, before, self.judged.scores)
         return drift(anchors, self.passport.repeated, self.passport.scale.span)
 
-    def kept(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The passport as a whole, and the anchors as judged again."""
         return {
             "language": self.language,
-            "passport": self.passport and passports.signed(self.passport),
+            "passport": self.passport and passports.sign_passport(self.passport),
             "anchors": self.judged and asdict(self.judged),
         }
 
-    def moved_since(self, first: Examination, judge: str, runs: tuple[str, str]) -> Moved | None:
+    def find_change(self, first: Examination, judge: str, runs: tuple[str, str]) -> JudgeChange | None:
         """Says whether the judge has drifted between two runs, by the anchors of each."""
-        between = drift_between(first, self) if isinstance(first, Examined) else None
+        between = measure_drift(first, self) if isinstance(first, Examined) else None
         if between == "untested":
-            return Moved(
+            return JudgeChange(
                 Text(
                     "judge {}: whether it has drifted between {} and {} is not tested: its passport has no repeated "
                     "answers to hold the anchor edits against; audit it again",
@@ -88,7 +88,7 @@ class Examined(Examination):
             )
         if between is None or not between.drifted:
             return None
-        return Moved(
+        return JudgeChange(
             Text(
                 "judge {} has drifted between {} and {}, or their sessions were unlike: the anchor edits score {} on "
                 "average and scatter by {}, more than its own noise within one session, {} (p {})",
@@ -107,10 +107,10 @@ class Examined(Examination):
         """Its line in English, how its audit ended, its noise, and the rest as `Details`."""
         passport, details = self.passport, self._details
         if passport is None:
-            return ExaminedJudge(line=said(passport_line(details), "en"), ended="not_audited", details=details)
+            return ExaminedJudge(line=translate(passport_line(details), "en"), ended="not_audited", details=details)
         other_language = passport.language != self.language and passport.verdict in ("passed", "limited")
         return ExaminedJudge(
-            line=said(passport_line(details), "en"),
+            line=translate(passport_line(details), "en"),
             ended="other_language" if other_language else passport.verdict,
             retest_sd=passport.retest_sd,
             details=details,
@@ -124,7 +124,7 @@ class Examined(Examination):
         brief = PassportInBrief(
             date=passport.date,
             verdict=passport.verdict,
-            failed=passport.failed,
+            failed=passport.failures,
             basis=passport.tries[-1] if passport.tries else None,
             earlier=[attempt.verdict for attempt in passport.tries[:-1]],
             language=passport.language,
@@ -145,7 +145,7 @@ class PassportExaminer(Examiner):
 
     def take(self, experiment: Experiment, run: Path, folder: Path) -> bool:
         """Copies the passports of the experiment's judges into the run."""
-        changed, says = False, what_servers_said(run)
+        changed, says = False, read_server_descriptions(run)
         for judge in examinable(experiment):
             of = judge, experiment.language, says.get(judge.name, "")
             passport = passports.read(folder, *of)
@@ -154,10 +154,10 @@ class PassportExaminer(Examiner):
                 changed = True
         return changed
 
-    def known(self, experiment: Experiment, run: Path, folder: Path | None) -> dict[str, Examination]:
+    def load_examinations(self, experiment: Experiment, run: Path, folder: Path | None) -> dict[str, Examination]:
         """Returns what is known of each judge that an audit can examine."""
         examinations: dict[str, Examination] = {}
-        says = what_servers_said(run)
+        says = read_server_descriptions(run)
         for judge in examinable(experiment):
             of = judge, experiment.language, says.get(judge.name, "")
             passport = passports.read(run / COPIES, *of)
@@ -201,7 +201,7 @@ def examinable(experiment: Experiment) -> list[AskedJudge]:
     return [judge for judge in experiment.judges if not judge.measures and not judge.replays]
 
 
-def what_servers_said(run: Path) -> dict[str, str]:
+def read_server_descriptions(run: Path) -> dict[str, str]:
     """Returns what each judge's server last reported about its model, by the judge's name."""
     descriptions = {}
     for environment in RunDirectory(run).environments().values():
@@ -230,13 +230,13 @@ def _read_judged(path: Path) -> JudgedAnchors | None:
     return None
 
 
-def _judged_twice(passport: Passport, before: Mapping[str, float], now: Mapping[str, float]) -> list[JudgedTwice]:
+def _pair_anchors(passport: Passport, before: Mapping[str, float], now: Mapping[str, float]) -> list[JudgedTwice]:
     rungs = {anchor.sample: anchor.rung for anchor in passport.anchors}
     both = [sample for sample in rungs if sample in before and sample in now]
     return [JudgedTwice(sample, rungs[sample], before[sample], now[sample]) for sample in both]
 
 
-def drift_between(first: Examined, second: Examined) -> Drift | Literal["untested"] | None:
+def measure_drift(first: Examined, second: Examined) -> Drift | Literal["untested"] | None:
     """Returns how far a judge drifted from one run to another, by the anchors of each; None if nothing is known.
 
     The anchors are those judged for the run, else those of its passport. Passports of two audits can be compared if the
@@ -249,7 +249,7 @@ def drift_between(first: Examined, second: Examined) -> Drift | Literal["unteste
         or first.passport.benchmark != second.passport.benchmark
     ):
         return None  # their anchors are other edits
-    anchors = _judged_twice(first.passport, first.anchors, second.anchors)
+    anchors = _pair_anchors(first.passport, first.anchors, second.anchors)
     repeated = list(dict.fromkeys([*first.passport.repeated, *second.passport.repeated]))
     if anchors and not repeated and first.anchors != second.anchors:
         return "untested"

@@ -10,7 +10,7 @@ from edit_eval.plugins.audit import order
 from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import NEARLY, Anchor, Measure, Trial
 from edit_eval.plugins.audit.order import CONTROLS, DISPUTED, FLAWED
-from edit_eval.plugins.audit.two import PairTrial, in_order, measures_of
+from edit_eval.plugins.audit.pair_trial import PairTrial, measure_order, measures_of
 from edit_eval.records import LANGUAGES, Results
 from edit_eval.text import Text
 
@@ -60,8 +60,8 @@ class Findings:
         """`failed` if a decisive measure is on the wrong side of its floor, or a worse edit is shown to be preferred;
         `limited` if anything else was not passed, even for too few scenes."""
         held = [self.measures, *self.categories.values()]
-        wrongly = any(measure.reversed for name, measure in self.measures.items() if "_over_" in name)
-        if wrongly or any(self.measures[name].missed for name in DECISIVE):
+        wrongly = any(measure.is_reversed for name, measure in self.measures.items() if "_over_" in name)
+        if wrongly or any(self.measures[name].is_missed for name in DECISIVE):
             return "failed"
         return "limited" if any(measure.passed is False for some in held for measure in some.values()) else "passed"
 
@@ -82,28 +82,28 @@ class Findings:
         if isinstance(self.trial, PairTrial):
             return []
         trial, anchors = self.trial, []
-        twice = {edit.scene for edit, _, _ in trial.in_view(AGAIN)}
+        twice = {edit.scene for edit, _, _ in trial.compare_view(AGAIN)}
         whole = [scene for scene in trial.scenes() if trial.score(scene, "extra") is not None]  # no brief ones
         for category in trial.categories():
-            scenes = [scene for scene in whole if trial.by_scene[scene][0].category == category]
+            scenes = [scene for scene in whole if trial.edits_by_scene[scene][0].category == category]
             scenes = [scene for scene in scenes if scene not in twice] or scenes
             for place, rung in enumerate(("right", "middle", "copy", "middle", "right")[:each]):
                 scene = scenes[place * len(scenes) // each] if scenes else ""
                 half = "dose_50" if trial.score(scene, "dose_50") is not None else "extra"
-                edit = trial.shown_as(scene, half if rung == "middle" else rung)
+                edit = trial.find_edit(scene, half if rung == "middle" else rung)
                 if edit is not None and edit.score is not None:
                     anchors.append(Anchor(edit.sample, edit.scene, edit.rung, category, "", trial.points(edit.score)))
         return list(dict.fromkeys(anchors))
 
-    def repeated(self) -> list[JudgedTwice]:
+    def pair_repeats(self) -> list[JudgedTwice]:
         """Returns the edits that were asked about twice, with both scores in points."""
         if isinstance(self.trial, PairTrial):
             return []
         points = self.trial.points
         return [
             JudgedTwice(first.sample, edit.rung, points(plain), points(other))
-            for edit, plain, other in self.trial.in_view(AGAIN)
-            if (first := self.trial.shown_as(edit.scene, edit.rung)) is not None
+            for edit, plain, other in self.trial.compare_view(AGAIN)
+            if (first := self.trial.find_edit(edit.scene, edit.rung)) is not None
         ]
 
 
@@ -113,9 +113,9 @@ def findings(
     """Computes all measures of one judge of an audit's run. `pictures`: how many it is shown at once. `people`: its
     measures of agreement with people, if any (`beside_people.py`), which count in the verdict like all others."""
     if judge in results.battle_judges:
-        trial_findings = findings_of_two(PairTrial.of(results, judge))
+        trial_findings = findings_of_two(PairTrial.from_results(results, judge))
     else:
-        trial_findings = findings_of(Trial.of(results, judge), pictures=pictures)
+        trial_findings = findings_of(Trial.from_results(results, judge), pictures=pictures)
     return replace(trial_findings, measures={**trial_findings.measures, **(people or {})})
 
 
@@ -135,10 +135,10 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         "source": order.sees(trial, "source", noise, LOOKS),
         **{f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES) for kind, some in kinds.items()},
         **{name: order.scatter(trial, view, STEADY) for name, view in VIEWS.items()},
-        **{f"words_{language}": order.raised(trial, f"words_{language}", GAIN) for language in LANGUAGES},
+        **{f"words_{language}": order.measure_gain(trial, f"words_{language}", GAIN) for language in LANGUAGES},
         "modal_share": order.modal_share(trial, ONE_SCORE),
-        "unscored": order.unscored(trial, UNSCORED),
-        "unscored_gap": order.unscored_gap(trial, KINDS_ERROR_WITHIN, UNSCORED_GAP),
+        "unscored": order.measure_unscored(trial, UNSCORED),
+        "unscored_gap": order.measure_unscored_gap(trial, KINDS_ERROR_WITHIN, UNSCORED_GAP),
         # Nothing is required of the following.
         "right_first": order.order(trial, None, [("right", worse) for worse in FLAWED]),
         "full_marks": order.full_marks(trial, FLAWED),
@@ -156,16 +156,16 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
     categories = {
         category: {
             "order": order.order(trial, ORDER_IN_CATEGORY, scenes=scenes),
-            **order.tied(trial, KINDS_ERROR_WITHIN, scenes),
+            **order.find_tied_flaws(trial, KINDS_ERROR_WITHIN, scenes),
             **order.less_over_more(trial, scenes),
-            **order.preferred_wrongly(trial, KINDS_ERROR_WITHIN, scenes),
+            **order.find_reversed_pairs(trial, KINDS_ERROR_WITHIN, scenes),
         }
         for category, scenes in within.items()
     }
     liked = {
         kind: {
             **order.less_over_more(trial, scenes),
-            **order.preferred_wrongly(trial, KINDS_ERROR_WITHIN, scenes, order.IN_PART),
+            **order.find_reversed_pairs(trial, KINDS_ERROR_WITHIN, scenes, order.IN_PART),
         }
         for kind, scenes in kinds.items()
     }
@@ -178,5 +178,5 @@ def findings_of_two(trial: PairTrial) -> Findings:
         trial, order=ORDER, right_first=RIGHT_FIRST, looks=LOOKS, unscored=UNSCORED, error=KINDS_ERROR
     )
     within = {category: [pair for pair in trial.plain if pair.category == category] for category in trial.categories()}
-    categories = {category: {"order": in_order(some, ORDER_IN_CATEGORY)} for category, some in within.items()}
+    categories = {category: {"order": measure_order(some, ORDER_IN_CATEGORY)} for category, some in within.items()}
     return Findings(trial, measures, categories)

@@ -56,7 +56,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no number."""
 
     @property
-    def missed(self) -> bool:
+    def is_missed(self) -> bool:
         """True if it was not passed with the value itself on the wrong side; if not, more scenes may show it."""
         if self.passed is not False or self.floor is None:
             return False
@@ -65,20 +65,20 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         return self.value < self.floor if self.bound == "at_least" else self.value > self.floor
 
     @property
-    def reversed(self) -> bool:
+    def is_reversed(self) -> bool:
         """True if the worse of two edits is shown to be preferred."""
         held = self.passed is False and self.bound == "at_least" and (self.floor or 0.0) >= NEARLY
         return held and self.ci95 is not None and self.ci95[1] < CHANCE
 
-    def above(self, value: float) -> bool:
+    def is_greater_than(self, value: float) -> bool:
         """True if the whole interval lies above the value."""
         return self.ci95 is not None and self.ci95[0] > value
 
-    def below(self, value: float) -> bool:
+    def is_less_than(self, value: float) -> bool:
         """True if the whole interval lies below the value."""
         return self.ci95 is not None and self.ci95[1] < value
 
-    def held_against(self, floor: float | None, bound: Bound = "at_least") -> Measure:
+    def with_floor(self, floor: float | None, bound: Bound = "at_least") -> Measure:
         """Returns a copy that passes if its interval is on the right side of the floor; without an interval it does
         not."""
         if floor is None:
@@ -118,12 +118,12 @@ def average(
     If all values are equal there is no spread to estimate: the interval is that value.
     """
     if not values:
-        return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
+        return Measure(value=None, reason=Text("nothing was scored")).with_floor(floor, bound)
     mean = _estimate(values, scenes)
     interval = mean.interval(lowest=lowest, highest=highest)
     if mean.doubt == "no_spread":
         interval = [mean.value, mean.value]
-    return _made(mean, interval, len(values)).held_against(floor, bound)
+    return _make_measure(mean, interval, len(values)).with_floor(floor, bound)
 
 
 def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None, bound: Bound = "at_least") -> Measure:
@@ -135,14 +135,14 @@ def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None
     always, or never, that is the number of scenes: 200 scenes without a fault do not prove that there is none.
     """
     if not values:
-        return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
+        return Measure(value=None, reason=Text("nothing was scored")).with_floor(floor, bound)
     mean = _estimate(values, scenes)
     rate = min(1.0, max(0.0, mean.value))
     trials = _trials(mean, rate, len(values))
     interval = None if trials is None else wilson_interval(rate * trials, trials)
     if mean.doubt == "no_spread" and 0 < round(rate, 12) < 1:
         interval = [rate, rate]
-    return _made(mean, interval, len(values)).held_against(floor, bound)
+    return _make_measure(mean, interval, len(values)).with_floor(floor, bound)
 
 
 def _trials(mean: Estimate, rate: float, n: int) -> float | None:
@@ -155,7 +155,7 @@ def _trials(mean: Estimate, rate: float, n: int) -> float | None:
     return min(float(n), rate * (1 - rate) / mean.standard_error**2 * reach**2)
 
 
-def above_chance(outcomes: Sequence[float], scenes: Sequence[str]) -> tuple[Measure, float]:
+def compare_with_chance(outcomes: Sequence[float], scenes: Sequence[str]) -> tuple[Measure, float]:
     """Computes the share of outcomes (1, 0.5, 0), and the one-sided p that it is more than one half: the score test
     that Wilson's interval inverts, with the effective number of trials. p is 1.0 if it cannot be computed."""
     measure = share(outcomes, scenes, floor=None)
@@ -172,7 +172,7 @@ def _estimate(values: Sequence[float], scenes: Sequence[str]) -> Estimate:
     return estimate(np.array(values, dtype=np.float64), cluster_codes(list(scenes)))
 
 
-def _made(mean: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
+def _make_measure(mean: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
     return Measure(
         value=mean.value,
         ci95=None if interval is None else (interval[0], interval[1]),
@@ -221,7 +221,7 @@ class Trial:
     the range can be held against a limit."""
 
     @classmethod
-    def of(cls, results: Results, judge: str) -> Trial:
+    def from_results(cls, results: Results, judge: str) -> Trial:
         """Collects the scores by one judge of an audit's run; edits that were not drawn are left out."""
         facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         rows = [
@@ -254,12 +254,12 @@ class Trial:
         return {(edit.scene, edit.rung, edit.view): edit for edit in self.shown}
 
     @cached_property
-    def disputed(self) -> frozenset[tuple[str, str]]:
+    def edits_in_dispute(self) -> frozenset[tuple[str, str]]:
         """Scene and rung of each edit that people could disagree about."""
         return frozenset((edit.scene, edit.rung) for edit in self.shown if edit.disputed)
 
     @cached_property
-    def by_scene(self) -> dict[str, list[ShownEdit]]:
+    def edits_by_scene(self) -> dict[str, list[ShownEdit]]:
         """Edits of each scene, in their order."""
         edits: dict[str, list[ShownEdit]] = {}
         for edit in self.shown:
@@ -277,10 +277,10 @@ class Trial:
 
     def score(self, scene: str, rung: str, view: str = "") -> float | None:
         """Returns the score from 0 to 1; None if the edit was not shown, or not scored."""
-        edit = self.shown_as(scene, rung, view)
+        edit = self.find_edit(scene, rung, view)
         return None if edit is None else edit.score
 
-    def shown_as(self, scene: str, rung: str, view: str = "") -> ShownEdit | None:
+    def find_edit(self, scene: str, rung: str, view: str = "") -> ShownEdit | None:
         """Returns the edit; None if it was not shown."""
         return self._places.get((scene, rung, view))
 
@@ -290,13 +290,13 @@ class Trial:
 
     def scenes(self, category: str = "") -> list[str]:
         """Returns the scenes in their order."""
-        return [scene for scene, some in self.by_scene.items() if category in ("", some[0].category)]
+        return [scene for scene, some in self.edits_by_scene.items() if category in ("", some[0].category)]
 
     def categories(self) -> list[str]:
         """Returns the categories in their order."""
         return list(dict.fromkeys(edit.category for edit in self.shown))
 
-    def in_view(self, view: str) -> Iterator[tuple[ShownEdit, float, float]]:
+    def compare_view(self, view: str) -> Iterator[tuple[ShownEdit, float, float]]:
         """Yields edits scored both in that view and as they are, with both scores, the plain one first."""
         for edit in self.shown:
             if edit.view == view and edit.score is not None:

@@ -97,7 +97,7 @@ class OnTrial:
         if view == "alone":
             return [_the_very_same(question) for question in questions]
         if view == "exchanged":
-            return [_exchanged(question, sample.language) for question in questions]
+            return [_swap_pictures(question, sample.language) for question in questions]
         return questions
 
     def read(self, question: Question, reply: Reply) -> Reading:
@@ -123,7 +123,7 @@ def _language(parameters: OnTrial.Parameters) -> str:
 
 def _section(parameters: OnTrial.Parameters, language: str) -> ProtocolSection | None:
     """Returns the examined protocol in a language; None for another one than its own, if it has no choice."""
-    section = ProtocolSection.recorded(parameters.asks)
+    section = ProtocolSection.from_recorded(parameters.asks)
     if "language" not in section.parameters:
         return section if language == _language(parameters) else None
     return section.model_copy(update={"parameters": {**section.parameters, "language": language}})
@@ -136,7 +136,7 @@ def _the_very_same(question: Question) -> Question:
     return replace(question, shows=(anew, *others))
 
 
-def _exchanged(question: Question, language: str) -> Question:
+def _swap_pictures(question: Question, language: str) -> Question:
     """Returns the question with its pictures swapped, and a note on it; unchanged if it has a single picture."""
     if len(question.shows) < 2:
         return question

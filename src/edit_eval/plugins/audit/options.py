@@ -22,7 +22,7 @@ class PassportsOfScore(VerbOption):
         passports: Path | None = field(default=None, metadata=_FOLDER)
         """Folder of judges' passports. Default: your cache."""
 
-    def adds(self, parameters: Parameters) -> Mapping[str, Any]:
+    def extra_arguments(self, parameters: Parameters) -> Mapping[str, Any]:
         """Adds the folder."""
         return {"examinations": parameters.passports}
 
@@ -39,11 +39,11 @@ class PassportsOfRun(VerbOption):
         anchors: bool = False
         """Judge the passport's anchor edits again, to see any drift."""
 
-    def adds(self, parameters: Parameters) -> Mapping[str, Any]:
+    def extra_arguments(self, parameters: Parameters) -> Mapping[str, Any]:
         """Adds the folder."""
         return {"examinations": parameters.passports}
 
-    def wrote(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
+    def write_files(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
         """Judges the anchors of the run's judges again, and draws its report with what they show."""
         if not parameters.anchors:
             return ()
@@ -64,7 +64,7 @@ class PassportsOfServe(VerbOption):
         passports: Path | None = field(default=None, metadata=_FOLDER)
         """Folder of judges' passports. Default: your cache."""
 
-    def adds(self, parameters: Parameters) -> Mapping[str, Any]:
+    def extra_arguments(self, parameters: Parameters) -> Mapping[str, Any]:
         """Adds both."""
         return {"examinations": parameters.passports, "examined": parameters.examined}
 
@@ -81,7 +81,7 @@ class PassportsOfCompare(VerbOption):
         allow_drift: bool = False
         """Do not exit with 3 when a judge has drifted between the runs."""
 
-    def adds(self, parameters: Parameters) -> Mapping[str, Any]:
+    def extra_arguments(self, parameters: Parameters) -> Mapping[str, Any]:
         """Adds the folder, which is looked at for runs without copies, too."""
         from edit_eval.store.examined import usual_folder  # which `--help` has no need of
 
@@ -97,11 +97,11 @@ class PassportsOfCompare(VerbOption):
 class AuditOfReport(VerbOption):
     """Draw the page of an audit again."""
 
-    def before(self, parameters: Any, **given: Any) -> bool:
+    def answer_instead(self, parameters: Any, **given: Any) -> bool:
         """Draws the page, and prints the findings, if the run is an audit's."""
-        from edit_eval.plugins.audit.trial import drawn_again
+        from edit_eval.plugins.audit.trial import redraw_audit
         from edit_eval.plugins.audit.verb import answer_audited
 
-        if made := drawn_again(given["run"]):
+        if made := redraw_audit(given["run"]):
             answer_audited(made)
         return made is not None

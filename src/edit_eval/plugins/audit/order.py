@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from edit_eval.plugins.audit.measure import CHANCE, DOSE, Measure, Trial, above_chance, average, share
+from edit_eval.plugins.audit.measure import CHANCE, DOSE, Measure, Trial, average, compare_with_chance, share
 from edit_eval.records import Status
 from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes, estimate
 from edit_eval.text import Text
@@ -72,7 +72,7 @@ def comparisons(
     for scene in trial.scenes() if scenes is None else scenes:
         for better, worse in pairs:
             high, low = trial.score(scene, better), trial.score(scene, worse)
-            if high is None or low is None or {(scene, better), (scene, worse)} & trial.disputed:
+            if high is None or low is None or {(scene, better), (scene, worse)} & trial.edits_in_dispute:
                 continue
             rows.append(OrderedPair(scene, ahead(high, low)))
     return rows
@@ -99,7 +99,7 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
             measures[name] = Measure(value=None, reason=Text("no scene has both"))
             continue
         rows = comparisons(trial, [pair])
-        measures[name], chances[name] = above_chance([row.outcome for row in rows], [row.scene for row in rows])
+        measures[name], chances[name] = compare_with_chance([row.outcome for row in rows], [row.scene for row in rows])
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
         holds = holds and chances[name] <= error / (len(chances) - place)
@@ -128,7 +128,7 @@ def _has(trial: Trial, pair: tuple[str, str]) -> bool:
     return any({(scene, rung) for rung in pair} <= there for scene in trial.scenes())
 
 
-def preferred_wrongly(
+def find_reversed_pairs(
     trial: Trial, error: float, scenes: Sequence[str], pairs: Sequence[tuple[str, str]] = PAIRS
 ) -> dict[str, Measure]:
     """Returns the pairs whose worse edit is shown to be preferred in these scenes, each at the one-sided `error`. An
@@ -136,7 +136,7 @@ def preferred_wrongly(
     measures = {}
     for pair in pairs:
         rows = comparisons(trial, [pair], scenes)
-        measure, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
+        measure, chance = compare_with_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
         if chance <= error and measure.value is not None and measure.ci95 is not None:
             measures["_over_".join(pair)] = structs.replace(
                 measure,
@@ -148,14 +148,14 @@ def preferred_wrongly(
     return measures
 
 
-def tied(trial: Trial, error: float, scenes: Sequence[str]) -> dict[str, Measure]:
+def find_tied_flaws(trial: Trial, error: float, scenes: Sequence[str]) -> dict[str, Measure]:
     """Returns the flaws (not subtle ones) that cost nothing in most of these scenes: the right edit and the flawed one
     are shown, at the one-sided `error`, to have the same score in more than half. In the order of all pairs they hide,
     as a tie counts half."""
     measures = {}
     for worse in (worse for worse in FLAWED if ("right", worse) not in SUBTLE):
         rows = comparisons(trial, [("right", worse)], scenes)
-        _, chance = above_chance([float(row.outcome == CHANCE) for row in rows], [row.scene for row in rows])
+        _, chance = compare_with_chance([float(row.outcome == CHANCE) for row in rows], [row.scene for row in rows])
         if chance <= error:
             measure = order(trial, None, [("right", worse)], scenes)
             measures[f"right_over_{worse}"] = structs.replace(measure, floor=NOTICED, passed=False)
@@ -250,7 +250,7 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
     missing, won = (np.array([row[k] for row in rows], dtype=float) for k in (0, 1))
     clusters = cluster_codes([row[2] for row in rows])
 
-    def at(weights: FloatArray) -> float | None:
+    def find_threshold(weights: FloatArray) -> float | None:
         before = (0.0, 0.5)
         for step in sorted(set(missing.tolist())):
             here = (missing == step) * weights
@@ -263,8 +263,8 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
             before = now
         return None
 
-    value = at(np.ones(len(rows)))
-    bounds = bootstrap_interval(at, clusters, resamples=resamples)
+    value = find_threshold(np.ones(len(rows)))
+    bounds = bootstrap_interval(find_threshold, clusters, resamples=resamples)
     return Measure(
         value=value,
         ci95=None if bounds is None else (bounds[0], bounds[1]),
@@ -284,14 +284,14 @@ def scatter(trial: Trial, view: str, ceiling: float | None) -> Measure:
     """Computes the standard deviation of an edit's score between the edit as it is and a view that should change
     nothing: the root of the mean of half the squared differences (Bland and Altman, BMJ 312, 1996), as a share of the
     range."""
-    rows = list(trial.in_view(view))
+    rows = list(trial.compare_view(view))
     ceiling = ceiling if trial.closed else None
     halves = [(other - plain) ** 2 / 2 for _, plain, other in rows]
     variance = average(halves, [edit.scene for edit, _, _ in rows], floor=None, lowest=0.0)
     if variance.value is None:
-        return variance.held_against(ceiling, "at_most")
+        return variance.with_floor(ceiling, "at_most")
     interval = variance.ci95 and (math.sqrt(max(0.0, variance.ci95[0])), math.sqrt(max(0.0, variance.ci95[1])))
-    return structs.replace(variance, value=math.sqrt(variance.value), ci95=interval).held_against(ceiling, "at_most")
+    return structs.replace(variance, value=math.sqrt(variance.value), ci95=interval).with_floor(ceiling, "at_most")
 
 
 def smallest_difference(retest: float) -> float:
@@ -303,14 +303,14 @@ def smallest_difference(retest: float) -> float:
 def sees(trial: Trial, view: str, noise: float, floor: float | None) -> Measure:
     """Computes how often the same pixels score higher where they are right than in a view in which they are wrong, by
     more than the noise (smaller differences count half, so a judge that does not look comes to one half)."""
-    rows = list(trial.in_view(view))
+    rows = list(trial.compare_view(view))
     won = [ahead(plain, other, max(SAME, noise)) for _, plain, other in rows]
     return share(won, [edit.scene for edit, _, _ in rows], floor=floor)
 
 
-def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
+def measure_gain(trial: Trial, view: str, ceiling: float | None) -> Measure:
     """Computes by how much a view raises the score, as a share of the range; negative if it lowers it."""
-    rows = list(trial.in_view(view))
+    rows = list(trial.compare_view(view))
     gains = [other - plain for _, plain, other in rows]
     ceiling = ceiling if trial.closed else None
     return average(gains, [edit.scene for edit, _, _ in rows], floor=ceiling, bound="at_most", lowest=-1.0)
@@ -323,7 +323,7 @@ def modal_share(trial: Trial, ceiling: float | None) -> Measure:
     """Computes the share of edits, right and wrong, that got the most frequent score."""
     rows = [(edit.scene, round(edit.score, 9)) for edit in trial.shown if edit.score is not None and not edit.view]
     if not rows:
-        return Measure(value=None, reason=Text("nothing was scored")).held_against(ceiling, "at_most")
+        return Measure(value=None, reason=Text("nothing was scored")).with_floor(ceiling, "at_most")
     mode = Counter(score for _, score in rows).most_common(1)[0][0]
     same = [float(score == mode) for _, score in rows]
     return share(same, [scene for scene, _ in rows], floor=ceiling, bound="at_most")
@@ -336,18 +336,18 @@ def full_marks(trial: Trial, rungs: Sequence[str]) -> Measure:
     return share(best, [row.scene for row in rows], floor=None)
 
 
-def unscored(trial: Trial, ceiling: float | None) -> Measure:
+def measure_unscored(trial: Trial, ceiling: float | None) -> Measure:
     """Computes the share of shown edits that have no score."""
     lost = [float(edit.status is not Status.OK) for edit in trial.shown]
     return share(lost, [edit.scene for edit in trial.shown], floor=ceiling, bound="at_most")
 
 
-def unscored_gap(trial: Trial, error: float, ceiling: float) -> Measure:
+def measure_unscored_gap(trial: Trial, error: float, ceiling: float) -> Measure:
     """Computes the unscored share of wrong edits less that of right ones, scene by scene: a judge that is silent about
     wrong edits spares them. Not passed if that is above the ceiling, and shown at the one-sided `error` to be no
     chance."""
     gaps, scenes = [], []
-    for scene, some in trial.by_scene.items():
+    for scene, some in trial.edits_by_scene.items():
         rows = [edit for edit in some if not edit.view]
         right = [row for row in rows if row.rung == "right"]
         wrong = [row for row in rows if row.rung != "right"]

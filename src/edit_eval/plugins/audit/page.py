@@ -16,18 +16,25 @@ from edit_eval.pictures import size_for
 from edit_eval.plugins.audit.findings import Findings
 from edit_eval.plugins.audit.measure import DOSE, Trial, average
 from edit_eval.plugins.audit.order import axes
+from edit_eval.plugins.audit.pair_trial import PairTrial
 from edit_eval.plugins.audit.passports import Passport
-from edit_eval.plugins.audit.sheet import AXES, beside_people, meaning, measures_table, ways_sheet, weaknesses
+from edit_eval.plugins.audit.sheet import (
+    AXES,
+    describe_people_comparison,
+    meaning,
+    measures_table,
+    ways_sheet,
+    weaknesses,
+)
 from edit_eval.plugins.audit.sheet import RUNGS as RUNG_WORDS
-from edit_eval.plugins.audit.two import PairTrial
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.displays import PageDisplay, page_display
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.report import whole
-from edit_eval.reporting.report_content import say_in, template_environment
-from edit_eval.statistics.battles import Fought
+from edit_eval.reporting.report_content import template_environment, translate_template
+from edit_eval.statistics.battles import BattleOutcome
 from edit_eval.text import Text
 
 SHOWN = 2
@@ -110,11 +117,11 @@ def write_audit_page(
     own = files("edit_eval.plugins.audit")
     style = "\n".join([display.stylesheet(), own.joinpath("page.css").read_text("utf-8").strip()])
     environment = template_environment(autoescape=True, language=language)
-    environment.globals.update(say=partial(say_in, language), name_of=name_of)
+    environment.globals.update(say=partial(translate_template, language), name_of=name_of)
     page = environment.from_string(own.joinpath("page.html.j2").read_text("utf-8")).render(
         language=language,
         passport=passport,
-        title=said(Text("The judge on trial: {}", passport.name), language),
+        title=translate(Text("The judge on trial: {}", passport.name), language),
         style=Markup(style),
         policy=f"default-src 'none'; style-src {display.digest(style)}; img-src data:",
         meaning=meaning(passport),
@@ -124,7 +131,7 @@ def write_audit_page(
         facts=_facts(passport, findings, language),
         of_two=isinstance(findings.trial, PairTrial),
         curves=[] if isinstance(findings.trial, PairTrial) else list(curves(findings.trial, language)),
-        ladders=fought_out(results, findings.trial, language, display)
+        ladders=list_battles(results, findings.trial, language, display)
         if isinstance(findings.trial, PairTrial)
         else ladders(results, findings.trial, language, display),
         box=f"0 0 {WIDE:g} {HIGH:g}",
@@ -157,11 +164,11 @@ def _facts(passport: Passport, findings: Findings, language: str) -> list[tuple[
         (Text("Language"), name_of("language", passport.subject.language)),
         (Text("Wording (SHA-256)"), passport.subject.wording),
         (Text("Scenes"), scenes),
-        (Text("Beside people"), beside_people(passport)),
+        (Text("Beside people"), describe_people_comparison(passport)),
         (Text("Smallest difference of two scores that is more than noise"), "" if of_two else noise),
         (Text("Examined on"), f"{passport.date} · edit-eval {passport.version}"),
     ]
-    return [(said(key, language), said(value, language)) for key, value in facts if value]
+    return [(translate(key, language), translate(value, language)) for key, value in facts if value]
 
 
 def _exponent(number: float) -> int:
@@ -188,7 +195,7 @@ def curves(trial: Trial, language: str) -> Iterator[Curve]:
         line = " ".join(f"{point.x},{point.y}" for point in points)
         ends = (0.0, 0.5, 1.0)
         ticks = [(_y(end), formats.score(_points(trial, end), 0 if trial.span >= 5 else 2)) for end in ends]
-        yield Curve(said(AXES[axis], language), len(scenes), points, line, ticks)
+        yield Curve(translate(AXES[axis], language), len(scenes), points, line, ticks)
 
 
 def _y(share: float) -> float:
@@ -225,7 +232,7 @@ def ladders(results: Results, trial: Trial, language: str, display: PageDisplay)
     facts = {sample.facts[AUDIT]["scene"]: sample for sample in reversed(results.samples) if AUDIT in sample.facts}
     return [
         SceneSteps(
-            said(short_category(facts[scene].category), language),
+            translate(short_category(facts[scene].category), language),
             facts[scene].instruction,
             [_step(rung, score, next(made), trial, language) for rung, score in steps],
         )
@@ -233,9 +240,9 @@ def ladders(results: Results, trial: Trial, language: str, display: PageDisplay)
     ]
 
 
-def fought_out(results: Results, trial: PairTrial, language: str, display: PageDisplay) -> list[SceneSteps]:
+def list_battles(results: Results, trial: PairTrial, language: str, display: PageDisplay) -> list[SceneSteps]:
     """Returns some battles of each category, wrong outcomes first, with the pictures that the judge saw."""
-    wrong = {Fought.SECOND: 0, Fought.CONTRADICTION: 1, Fought.TIE: 2}
+    wrong = {BattleOutcome.SECOND: 0, BattleOutcome.CONTRADICTION: 1, BattleOutcome.TIE: 2}
     chosen = [
         pair
         for category in trial.categories()
@@ -256,11 +263,11 @@ def fought_out(results: Results, trial: PairTrial, language: str, display: PageD
     made = iter(display.embed(paths, size_for(max(1, len(paths)), BUDGET)))
     battles = []
     for pair in chosen:
-        steps = [Step(said(RUNG_WORDS["source"], language), "", None, next(made))]
+        steps = [Step(translate(RUNG_WORDS["source"], language), "", None, next(made))]
         for rung, got in ((pair.better, pair.share or 0.0), (pair.worse, 1 - (pair.share or 0.0))):
-            steps.append(Step(said(RUNG_WORDS[rung], language), formats.share(got, 1), 100 * got, next(made)))
+            steps.append(Step(translate(RUNG_WORDS[rung], language), formats.share(got, 1), 100 * got, next(made)))
         battles.append(
-            SceneSteps(said(short_category(pair.category), language), samples[pair.sample].instruction, steps)
+            SceneSteps(translate(short_category(pair.category), language), samples[pair.sample].instruction, steps)
         )
     return battles
 
@@ -273,9 +280,9 @@ def _longest(trial: Trial, category: str) -> Sequence[str]:
 
 
 def _step(rung: str, score: float | None, picture: str | None, trial: Trial, language: str) -> Step:
-    label = said(RUNG_WORDS[rung], language)
+    label = translate(RUNG_WORDS[rung], language)
     if rung == "source":
         return Step(label, "", None, picture)
     if score is None:
-        return Step(label, said(Text("not scored"), language), None, picture)
+        return Step(label, translate(Text("not scored"), language), None, picture)
     return Step(label, formats.score(_points(trial, score)), round(100 * max(0.0, min(1.0, score)), 1), picture)

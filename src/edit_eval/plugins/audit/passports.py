@@ -18,14 +18,14 @@ from msgspec import structs
 from edit_eval.config.identity import digest
 from edit_eval.config.schema import GONE
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import UnfitFile, read_json
+from edit_eval.files.user_files import UnfitFile, read_json
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import Anchor, Finite, Measure
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
-from edit_eval.reporting.documents import encoded, plain
+from edit_eval.reporting.documents import encode_document, plain
 from edit_eval.text import Text
 from edit_eval.workers.model_class import PlainParameters
 
@@ -55,7 +55,7 @@ class Examinee(msgspec.Struct, frozen=True, kw_only=True):
     """Language of the instructions: `en` or `zh`."""
 
     @classmethod
-    def of(cls, asked: AskedJudge, language: str, says: str = "") -> Examinee:
+    def from_judge(cls, asked: AskedJudge, language: str, says: str = "") -> Examinee:
         """Returns a run's judge as it is asked about instructions in that language. `says`: its server's description
         of the model that answered (`plugins.endpoints`)."""
         model = asked.model
@@ -194,7 +194,7 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
         return Examinee(**{name: getattr(self, name) for name in Examinee.__struct_fields__})
 
     @property
-    def failed(self) -> tuple[str, ...]:
+    def failures(self) -> tuple[str, ...]:
         """Names of the measures not passed: `words_en`, or `order (causal)` for a measure of a category; reversed
         preferences come first."""
         named_measures = [(name, measure) for name, measure in self.measures.items()]
@@ -203,7 +203,7 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(
             name
             for name, _ in sorted(
-                (it for it in named_measures if it[1].passed is False), key=lambda it: not it[1].reversed
+                (it for it in named_measures if it[1].passed is False), key=lambda it: not it[1].is_reversed
             )
         )
 
@@ -213,7 +213,7 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.benchmark.get("battles"))
 
 
-def signed(passport: Passport) -> JsonObject:
+def sign_passport(passport: Passport) -> JsonObject:
     """Returns what is in the file: the passport, and a digest that reveals changes made by hand."""
     content = plain(passport)
     return {**content, "digest": digest(content)}
@@ -245,7 +245,7 @@ def tries_at_its_server(folder: Path, subject: Examinee) -> list[Try]:
     return [attempt for passport in alike for attempt in passport.tries]
 
 
-def known_tries(folder: Path, subject: Examinee) -> tuple[Try, ...]:
+def read_tries(folder: Path, subject: Examinee) -> tuple[Try, ...]:
     """Returns the finished audits of the same judge, as listed by its passport in that folder."""
     passport = read_file(folder / f"{subject.key}.json")
     return passport.tries if passport is not None and passport.subject.key == subject.key else ()
@@ -265,14 +265,14 @@ def write(passport: Passport, folder: Path) -> Path:
     Raises `ConfigurationError` if the folder cannot be written.
     """
     path = folder / f"{passport.subject.key}.json"
-    write_to(passport, path)
+    write_file(passport, path)
     return path
 
 
-def write_to(passport: Passport, path: Path) -> None:
+def write_file(passport: Passport, path: Path) -> None:
     """Writes the passport to a file of another name: a run's own copy."""
     try:
-        write_durably(encoded(signed(passport), indent=1).encode(), path)
+        write_durably(encode_document(sign_passport(passport), indent=1).encode(), path)
     except OSError as error:
         raise ConfigurationError(
             Text(
@@ -296,7 +296,7 @@ def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Pass
 
     Returns None if it was never examined.
     """
-    subject = Examinee.of(asked, language, says)
+    subject = Examinee.from_judge(asked, language, says)
     passport = read_file(folder / f"{subject.key}.json")
     if passport is not None and passport.subject.key == subject.key:  # a file may have been renamed
         return passport

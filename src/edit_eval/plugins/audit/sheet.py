@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from edit_eval.plugins.audit.asking_modes import better_of
 from edit_eval.plugins.audit.measure import CHANCE, Measure
 from edit_eval.plugins.audit.order import NOTICED
 from edit_eval.plugins.audit.passports import Passport
-from edit_eval.plugins.audit.ways import better_of
 from edit_eval.reporting import formats
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table
@@ -168,7 +168,7 @@ def _pair(name: str) -> tuple[Text, Text]:
     return RUNGS[better], RUNGS[worse]
 
 
-def failed_words(key: str) -> str:
+def failure_words(key: str) -> str:
     """Puts one of `Passport.failed` into words: `order (causal)` is the order within a category."""
     name, _, group = key.removesuffix(")").partition(" (")
     measure = measure_words(name)
@@ -211,14 +211,14 @@ def _row(label: str, name: str, measure: Measure) -> MeasureRow:
         label,
         measure,
         formats.score(measure.value, 3),
-        formats.bracketed(measure.ci95, 3),
+        formats.format_interval(measure.ci95, 3),
         "" if measure.floor is None else f"{sign} {measure.floor:g}",
-        _of(name, measure),
+        _describe_size(name, measure),
         result_of(measure),
     )
 
 
-def _of(name: str, measure: Measure) -> Text:
+def _describe_size(name: str, measure: Measure) -> Text:
     """Says how much data a measure rests on."""
     if name == "as_one_person":
         return Text("{} edits of {} source images", measure.n, measure.scenes)
@@ -231,7 +231,7 @@ def result_of(measure: Measure) -> str:
     """Returns `passed`, `not_passed`, `not_shown` (value good enough, interval too wide) or nothing."""
     if measure.passed is None:
         return ""
-    return "passed" if measure.passed else "not_passed" if measure.missed else "not_shown"
+    return "passed" if measure.passed else "not_passed" if measure.is_missed else "not_shown"
 
 
 def weaknesses(passport: Passport) -> list[str]:
@@ -247,7 +247,7 @@ def weaknesses(passport: Passport) -> list[str]:
                 continue
             if fault := _fault(name, measure):
                 line = Text("{}: {}", title, fault) if category else fault
-                (wrong if measure.reversed else faults).append(line)
+                (wrong if measure.is_reversed else faults).append(line)
             else:
                 label = measure_words(name)
                 unshown.append(Text("{}, {}", label, title, context="category") if category else label)
@@ -258,14 +258,14 @@ def weaknesses(passport: Passport) -> list[str]:
 def _fault(name: str, measure: Measure) -> Text | None:
     """Returns the sentence about a measure that was not passed; None if there is too little data to say so."""
     if name in _FAULTS:
-        if not measure.missed:
+        if not measure.is_missed:
             return None
         chance = 0.0 if name.startswith("dose_") else CHANCE
-        return _WEAK[name] if name in _WEAK and measure.above(chance) else _FAULTS[name]
+        return _WEAK[name] if name in _WEAK and measure.is_greater_than(chance) else _FAULTS[name]
     better, worse = _pair(name)
-    if measure.reversed:
+    if measure.is_reversed:
         return Text("It puts “{}” above “{}”.", worse, better)
-    blind = measure.floor == NOTICED or measure.below(NOTICED)  # tied, or too often wrong
+    blind = measure.floor == NOTICED or measure.is_less_than(NOTICED)  # tied, or too often wrong
     return Text("It does not tell “{}” from “{}”.", better, worse) if blind else None
 
 
@@ -280,7 +280,7 @@ def _strip(row: MeasureRow) -> Strip | None:
     return Strip(low, value, high, asked=asked)
 
 
-def beside_people(passport: Passport) -> str:
+def describe_people_comparison(passport: Passport) -> str:
     """Says whose scores were compared with people's; empty if none were."""
     by = passport.people
     if by is None:
@@ -322,7 +322,7 @@ def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
         Column(Text("Shown"), lambda way: Text("two edits") if way.compares else Text("one edit"), "word"),
         Column(Text("Form"), lambda way: ", ".join(way.form), "word"),
         Column(Text("Right edit first"), lambda way: formats.score(way.measures[RIGHT_FIRST].value, 3), look="strong"),
-        Column(Text("95% interval"), lambda way: formats.bracketed(way.measures[RIGHT_FIRST].ci95, 3)),
+        Column(Text("95% interval"), lambda way: formats.format_interval(way.measures[RIGHT_FIRST].ci95, 3)),
         Column(Text("Verdict"), lambda way: name_of("verdict", way.verdict), "word"),
     )
     return Table(columns, sorted(ways, key=lambda way: -(way.measures[RIGHT_FIRST].value or 0.0)), gap=2)
@@ -348,7 +348,7 @@ def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
     """Returns the verdict, the weaknesses, a table of all measures and, if there are several, the `ways` the judge was
     asked."""
     looks: Mapping[str, Look] = {"passed": "right", "limited": "problem", "failed": "wrong"}
-    beside = beside_people(passport)
+    beside = describe_people_comparison(passport)
     return [
         Line(Text("{}: {}", passport.name, name_of("verdict", passport.verdict)), looks[passport.verdict]),
         Line(meaning(passport)),

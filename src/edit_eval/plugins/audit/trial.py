@@ -24,15 +24,14 @@ from msgspec import structs
 from edit_eval import __version__
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
-from edit_eval.config.components import named
+from edit_eval.config.components import import_registered
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.audit import passports
-from edit_eval.plugins.audit.beside_people import FLOORS, measures_beside_people
-from edit_eval.plugins.audit.examiner import what_servers_said
+from edit_eval.plugins.audit.examiner import read_server_descriptions
 from edit_eval.plugins.audit.findings import Findings, findings
 from edit_eval.plugins.audit.measure import Measure
 from edit_eval.plugins.audit.passports import (
@@ -43,7 +42,8 @@ from edit_eval.plugins.audit.passports import (
     PassportVerdict,
     Try,
 )
-from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.plugins.audit.people_agreement import FLOORS, measure_people_agreement
+from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.run import Run, analyse, evaluate
@@ -114,7 +114,7 @@ class Audit:
         fields = structs.asdict(self.passport)
         return AuditDocument(
             **fields,
-            digest=str(passports.signed(self.passport)["digest"]),
+            digest=str(passports.sign_passport(self.passport)["digest"]),
             run=str(self.run.path),
             passport=str(self.file),
             ways=ways,
@@ -151,20 +151,20 @@ def audit(
                 Text("--{}: an audit draws its own samples; leave it out", taken[0].replace("_", "-"))
             )
         configuration = load_configuration(configuration, data_may_be_missing=True, **options)
-    examined = _chosen(configuration, judge)
+    examined = _choose_judge(configuration, judge)
     questions = _questions(examined, configuration.benchmark.language)
-    beside = _beside_people(people, judged, examined, configuration.benchmark.language)
+    beside = _compare_with_people(people, judged, examined, configuration.benchmark.language)
     folder = folder or usual_folder()
-    subject = Examinee.of(examined, configuration.benchmark.language)
+    subject = Examinee.from_judge(examined, configuration.benchmark.language)
     if seed is None:
-        seed = _seed_in(run_dir) if run_dir is not None else None
+        seed = _find_seed(run_dir) if run_dir is not None else None
         seed = passports.next_seed(subject, passports.tries_at_its_server(folder, subject)) if seed is None else seed
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
     run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
     pictures = max(len(question.shows) for question in questions)
     judge_findings = findings(run.results, examined.name, pictures=pictures, people=beside.measures)
     made_here = Try(seed, scenes, size, judge_findings.verdict)
-    says = what_servers_said(run.path).get(examined.name, "")
+    says = read_server_descriptions(run.path).get(examined.name, "")
     if beside.says not in (None, says):
         raise ConfigurationError(
             Text(
@@ -175,21 +175,21 @@ def audit(
                 says or "-",
             )
         )
-    subject = Examinee.of(examined, configuration.benchmark.language, says)
-    tries = passports.known_tries(folder, subject)
+    subject = Examinee.from_judge(examined, configuration.benchmark.language, says)
+    tries = passports.read_tries(folder, subject)
     passport = _passport(subject, run, examined, judge_findings, questions, trial, beside.made_of)
     others = [attempt for attempt in tries if (attempt.seed, attempt.scenes, attempt.size) != (seed, scenes, size)]
     passport = structs.replace(passport, tries=(*others, made_here))
-    passport = _as_before(passport, _copy_in(run))
+    passport = _as_before(passport, _passport_copy_path(run))
     file = passports.write(passport, folder)
-    passports.write_to(passport, _copy_in(run))
+    passports.write_file(passport, _passport_copy_path(run))
     made = Audit(run, judge_findings, passport, file, tuple(passports.ways_of_asking(folder, passport)))
     remember_sources(_sources_of(run.results.samples))
     _draw(made)
     return made
 
 
-def _seed_in(run_dir: str | Path) -> int | None:
+def _find_seed(run_dir: str | Path) -> int | None:
     """Returns the seed of the audit in a run's folder, to resume it; None if there is none."""
     try:
         samples = Run(Path(run_dir)).experiment.samples
@@ -198,13 +198,13 @@ def _seed_in(run_dir: str | Path) -> int | None:
     return next((int(sample.facts[AUDIT]["seed"]) for sample in samples if "seed" in sample.facts.get(AUDIT, {})), None)
 
 
-def drawn_again(run: Run) -> Audit | None:
+def redraw_audit(run: Run) -> Audit | None:
     """Draws the page of an audit's run again from its records; returns None for any other run, or an unfinished audit.
 
     Measures of agreement with people come from the passport in the run, since their scores are not kept. Sources are
     opened only if this user's cache knows them.
     """
-    known, judge = passports.read_file(_copy_in(run)), next(iter(run.experiment.judges), None)
+    known, judge = passports.read_file(_passport_copy_path(run)), next(iter(run.experiment.judges), None)
     if known is None or judge is None or judge.section.type not in ("on_trial", "on_trial_of_two"):
         return None
     samples = with_known_sources(_sources_of(run.results.samples))
@@ -214,7 +214,7 @@ def drawn_again(run: Run) -> Audit | None:
     passport = structs.replace(
         known, verdict=judge_findings.verdict, measures=judge_findings.measures, categories=judge_findings.categories
     )
-    made = Audit(run, judge_findings, passport, _copy_in(run))
+    made = Audit(run, judge_findings, passport, _passport_copy_path(run))
     _draw(made, samples)
     return made
 
@@ -262,9 +262,9 @@ def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, s
     return made.model_copy(update={"name": f"{configuration.name}-audit-{name}", "folder": configuration.folder})
 
 
-def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
+def _choose_judge(configuration: Configuration, judge: str | None) -> AskedJudge:
     """Returns the judge to examine. Raises `ConfigurationError` if that is ambiguous, or it cannot be examined."""
-    asked = {judge.name: judge for judge in asked_judges(configuration) if not judge.before_edits}
+    asked = {judge.name: judge for judge in make_judges(configuration) if not judge.before_edits}
     if judge is None and len(asked) > 1:
         raise ConfigurationError(Text("which judge? Give one of them: --judge {: | }", asked))
     if judge is not None and judge not in asked:
@@ -283,7 +283,7 @@ def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
 
 def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
     """Returns its questions about a drawn scene. Raises `ConfigurationError` if its protocol needs more than that."""
-    sample = named("benchmark", "scenes").example_sample(language)
+    sample = import_registered("benchmark", "scenes").example_sample(language)
     if problem := fault(judge.protocol, sample):
         raise ConfigurationError(
             Text(
@@ -310,7 +310,9 @@ class _BesidePeople(NamedTuple):
     """The server's description of the judge's model then; None if the scores are not its own."""
 
 
-def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudge, language: str) -> _BesidePeople:
+def _compare_with_people(
+    people: Path | None, judged: Path | None, examined: AskedJudge, language: str
+) -> _BesidePeople:
     """Compares the judge with people, by a run in which it scored edits that people scored too.
 
     A run's judge is this one if it would have the same passport; failing that, replies recorded elsewhere count as
@@ -330,8 +332,8 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
                 "scored the same edits: --judged RUN"
             )
         )
-    run, subject = Run(judged), Examinee.of(examined, language)
-    subjects = [(judge, Examinee.of(judge, run.language)) for judge in run.experiment.judges]
+    run, subject = Run(judged), Examinee.from_judge(examined, language)
+    subjects = [(judge, Examinee.from_judge(judge, run.language)) for judge in run.experiment.judges]
     same = [judge for judge, of in subjects if of.key == subject.key]
     replayed = [(judge, structs.replace(of, judge=subject.judge)) for judge, of in subjects if judge.replays]
     recorded = [judge for judge, as_here in replayed if as_here.key == subject.key]
@@ -340,14 +342,14 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
     judge, scores = (same or recorded)[0], read_people(people)
     beside = analyse("agreement", run, people=people).people.judges[judge.name]
     return _BesidePeople(
-        measures_beside_people(run.results, beside),
+        measure_people_agreement(run.results, beside),
         ComparedWithPeople(
             scores=digest([asdict(score) for score in scores]),
             run=judged.resolve().name,
             judge=judge.name,
             recorded=not same,
         ),
-        what_servers_said(run.path).get(judge.name, "") if same else None,
+        read_server_descriptions(run.path).get(judge.name, "") if same else None,
     )
 
 
@@ -407,12 +409,12 @@ def _passport(
         anchors=tuple(
             structs.replace(anchor, pixels=pixels.get(anchor.sample, "")) for anchor in judge_findings.anchors()
         ),
-        repeated=tuple(judge_findings.repeated()),
+        repeated=tuple(judge_findings.pair_repeats()),
         people=people,
     )
 
 
-def _copy_in(run: Run) -> Path:
+def _passport_copy_path(run: Run) -> Path:
     """Returns the file of the passport's copy in the audit's run."""
     return run.path / "report" / "passport.json"
 

@@ -80,11 +80,11 @@ class AuditVerb(Verb):
 def answer_audited(made: Audit) -> None:
     """Prints what an audit found, or its document."""
     from edit_eval.plugins.audit.sheet import audit_sheet, places_of
-    from edit_eval.reporting.language import spoken
+    from edit_eval.reporting.language import current_language
     from edit_eval.reporting.table import print_sheet
 
     sheet = [
         *audit_sheet(made.passport, made.ways),
         *places_of(made.run.path, made.page if made.page.is_file() else None, made.file),
     ]
-    answer(lambda: made.document, lambda: print_sheet(sheet, language=spoken(made.run.language)))
+    answer(lambda: made.document, lambda: print_sheet(sheet, language=current_language(made.run.language)))

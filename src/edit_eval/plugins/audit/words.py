@@ -8,14 +8,14 @@ import msgspec
 
 from edit_eval.plugins.audit.drift import Drift
 from edit_eval.plugins.audit.passports import EDITED, PassportVerdict, Try
-from edit_eval.plugins.audit.sheet import failed_words
+from edit_eval.plugins.audit.sheet import failure_words
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import note_words
-from edit_eval.reporting.formats import p_value, signed
+from edit_eval.reporting.formats import format_signed, p_value
 from edit_eval.reporting.names import name_of
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import Note
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 NAMED = 4
 """Number of failed measures named in a judge's line."""
@@ -76,7 +76,7 @@ def passport_line(details: Details) -> Text:
         return Text("not audited: its passport was changed by hand")
     line = Text("audited {}: {}", passport.date, name_of("verdict", passport.verdict))
     if passport.failed:
-        line += Text(" ({})", _named(passport.failed))
+        line += Text(" ({})", _list_failures(passport.failed))
     if passport.basis:
         basis = passport.basis
         line += Text("; {} scenes a category, {} pixels, seed {}", basis.scenes, basis.size, basis.seed)
@@ -88,11 +88,11 @@ def passport_line(details: Details) -> Text:
     return line
 
 
-def _named(failed: Sequence[str]) -> str:
+def _list_failures(failed: Sequence[str]) -> str:
     """Puts failed measures into words; if many, only the first, which are the gravest."""
-    named: list[str] = [failed_words(key) for key in failed[:NAMED]]
+    named: list[str] = [failure_words(key) for key in failed[:NAMED]]
     more = [Text("{} more", len(failed) - NAMED)] if len(failed) > NAMED else []
-    return joined([*named, *more], "; ")
+    return join_texts([*named, *more], "; ")
 
 
 def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
@@ -121,7 +121,7 @@ def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
             "this: judge the anchors once more.",
             judge,
             *counted,
-            signed(drift.mean),
+            format_signed(drift.mean),
             *moved,
         )
     line = Text(
@@ -129,7 +129,7 @@ def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
         "(its own noise is {}, p {})",
         judge,
         *counted,
-        signed(drift.mean),
+        format_signed(drift.mean),
         *moved,
     )
     if drift.found is not None:

@@ -13,7 +13,7 @@ from edit_eval.plugins.best_of.sheet import best_of_rows, best_of_sheet, title_o
 from edit_eval.plugins.best_of.worth import Worth, best_of, rater, with_critics
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.people import named_as_here, read_people
+from edit_eval.statistics.people import match_names, read_people
 from edit_eval.statistics.votes import ratings_of
 from edit_eval.text import Text
 
@@ -50,10 +50,10 @@ class BestOf(Analysis[Worth]):
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Worth:
         """Raises `ConfigurationError` if one judge is both, and if samples have one edit only."""
-        people, votes = parameters.people, records.votes.counted(records.results.samples)
+        people, votes = parameters.people, records.votes.to_votes(records.results.samples)
         given = ratings_of(votes) if people is None else read_people(Path(people))
         ids = [sample.id for sample in records.results.samples]
-        ratings, unknown = named_as_here(given, ids, records.results.edit_models)
+        ratings, unknown = match_names(given, ids, records.results.edit_models)
         heard = with_critics(records.results)  # critics may choose, but never report
         chooses = rater(heard, parameters.select, ratings)
         worth = best_of(heard, chooses, rater(records.results, parameters.report, ratings), parameters.sizes)

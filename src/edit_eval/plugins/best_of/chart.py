@@ -10,9 +10,9 @@ from edit_eval.plugins.best_of.sheet import name_of, title_of
 from edit_eval.plugins.best_of.worth import Worth
 from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.chart_parts import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
-from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.language import said
-from edit_eval.reporting.table import in_language
+from edit_eval.reporting.formats import format_signed, format_signed_span
+from edit_eval.reporting.language import translate
+from edit_eval.reporting.table import translate_words
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 
@@ -25,7 +25,7 @@ def best_of_charts(documents: Sequence[Worth], style: ChartStyle) -> list[AnyCha
     """Draws a chart for each document, except where nothing has a mean."""
     made = [(document, _chart(document, style)) for document in documents]
     return [
-        chart.properties(title=chart_title(in_language(title_of(document), style.language)))
+        chart.properties(title=chart_title(translate_words(title_of(document), style.language)))
         if len(documents) > 1
         else chart
         for document, chart in made
@@ -46,9 +46,9 @@ def _chart(document: Worth, style: ChartStyle) -> AnyChart | None:
             "low": (size.gain_ci95 or (None, None))[0],
             "high": (size.gain_ci95 or (None, None))[1],
             "own": (0.0 if size.size == 1 else size.own_gain) if alike else None,
-            "label": signed(size.gain),
-            "span": signed_span(size.gain_ci95),
-            "seen": signed(size.own_gain),
+            "label": format_signed(size.gain),
+            "span": format_signed_span(size.gain_ci95),
+            "seen": format_signed(size.own_gain),
         }
         for place, model in enumerate(document.models)
         for size in model.sizes
@@ -58,20 +58,20 @@ def _chart(document: Worth, style: ChartStyle) -> AnyChart | None:
         return None
     sizes = sorted({size.size for model in document.models for size in model.sizes})
     x = alt.X(
-        "n:Q", scale=alt.Scale(type="log", base=2, nice=False), title=said(Text("N, edits of a sample"), language)
+        "n:Q", scale=alt.Scale(type="log", base=2, nice=False), title=translate(Text("N, edits of a sample"), language)
     )
     x = x.axis(values=sizes, format="d", grid=False)
-    choosing, reporting = (in_language(name_of(who), language) for who in (document.select, document.report))
-    title = said(Text("gain over one edit, by {}", one_line(reporting, 40)), language)
+    choosing, reporting = (translate_words(name_of(who), language) for who in (document.select, document.report))
+    title = translate(Text("gain over one edit, by {}", one_line(reporting, 40)), language)
     y = alt.Y("gain:Q", title=title).axis(tickCount=_MARKS)
     base = alt.Chart({"values": rows}, width="container", height=CURVE_HEIGHT).encode(
         x=x,
         tooltip=[
-            alt.Tooltip("series:N", title=said(Text("Model"), language)),
-            alt.Tooltip("n:Q", title=said(Text("N"), language)),
-            alt.Tooltip("label:N", title=said(Text("Gain"), language)),
-            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
-            alt.Tooltip("seen:N", title=said(Text("Gain seen by {}", choosing), language)),
+            alt.Tooltip("series:N", title=translate(Text("Model"), language)),
+            alt.Tooltip("n:Q", title=translate(Text("N"), language)),
+            alt.Tooltip("label:N", title=translate(Text("Gain"), language)),
+            alt.Tooltip("span:N", title=translate(Text("95% interval"), language)),
+            alt.Tooltip("seen:N", title=translate(Text("Gain seen by {}", choosing), language)),
         ],
     )
     base = base.encode(color=series_colour(models)) if len(models) > 1 else base

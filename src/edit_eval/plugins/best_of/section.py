@@ -8,7 +8,7 @@ from typing import Any
 from edit_eval.config.known_weights import find_lineage
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import RunRecords
-from edit_eval.statistics.raters import recorded_judges
+from edit_eval.statistics.raters import judge_records
 
 _MOST_SELECTORS = 6
 """Limit of selecting judges in a report."""
@@ -17,7 +17,7 @@ _MOST_SELECTORS = 6
 class BestOfSection:
     """Where there are several edits of a sample and two judges."""
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Each judge chooses once, and one as unlike it as there is reports."""
         return [{"select": select, "report": report} for select, report in pairs_of(records.results)]
 
@@ -32,7 +32,7 @@ def pairs_of(results: Results) -> list[tuple[str, str]]:
     pairs = []
     for select in results.judges[:_MOST_SELECTORS]:
         others = [other for other in results.judges if not same_judge(results, select, other)]
-        strangers = [other for other in others if not shared_family(results, select, other)]
+        strangers = [other for other in others if not common_family(results, select, other)]
         if report := next(iter([*strangers, *others]), ""):
             pairs.append((select, report))
     return pairs
@@ -45,23 +45,23 @@ def edits_each(results: Results) -> int:
 
 def same_judge(results: Results, judge: str, other: str) -> bool:
     """True if two names are one judge: the same class, weights and parameters, asked the same way."""
-    a, b = (_known(results, name) for name in (judge, other))
+    a, b = (_judge_identity(results, name) for name in (judge, other))
     return judge == other or (a is not None and b is not None and a == b)
 
 
-def shared_family(results: Results, judge: str, other: str) -> str:
+def common_family(results: Results, judge: str, other: str) -> str:
     """Returns what two judges have in common, so that they may err alike: their weights, or those that theirs derive
     from; empty if nothing shared is known."""
-    families = [_family(_known(results, name)) for name in (judge, other)]
+    families = [_family(_judge_identity(results, name)) for name in (judge, other)]
     return families[0] if families[0] == families[1] else ""
 
 
 _IDENTITY = ("type", "revision", "parameters")
 
 
-def _known(results: Results, judge: str) -> Mapping[str, Any] | None:
+def _judge_identity(results: Results, judge: str) -> Mapping[str, Any] | None:
     """Returns the records of a judge that its answers depend on; None if there are none."""
-    of_judge = recorded_judges(results).get(judge)
+    of_judge = judge_records(results).get(judge)
     if of_judge is None or "type" not in of_judge:
         return None
     asked = of_judge.get("protocol")

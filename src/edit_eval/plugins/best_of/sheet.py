@@ -9,7 +9,7 @@ import msgspec
 
 from edit_eval.plugins.best_of.worth import PEOPLE, Chooser, ModelWorth, Size, Worth
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.names import NAMES, score_line
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.text import Text
@@ -61,11 +61,11 @@ def best_of_table(document: Worth) -> Table[_Row]:
         Column(Text("Samples"), lambda row: f"{row.at.samples}/{row.at.of}"),
         Column(Text("Mean"), lambda row: formats.score(row.at.mean, digits)),
         Column(Text("95% interval"), lambda row: formats.span(row.at.ci95, digits), roomy=True),
-        Column(Text("Gain"), lambda row: signed(row.at.gain, digits), look="strong"),
-        Column(Text("95% interval"), lambda row: signed_span(row.at.gain_ci95, digits)),
+        Column(Text("Gain"), lambda row: format_signed(row.at.gain, digits), look="strong"),
+        Column(Text("95% interval"), lambda row: format_signed_span(row.at.gain_ci95, digits)),
         Column(
             Text("Gain seen by {}", select),
-            lambda row: signed(row.at.own_gain, own),
+            lambda row: format_signed(row.at.own_gain, own),
             look="quiet",
             short=Text("Own gain"),
         ),
@@ -132,7 +132,7 @@ def _lines(document: Worth) -> Iterator[Text]:
     select, report = map(name_of, (document.select, document.report))
     several = len(document.models) > 1
     for model in document.models:
-        yield from _of_model(model, select, report, several)
+        yield from _model_lines(model, select, report, several)
     sizes = [size for model in document.models for size in model.sizes]
     doubts = {doubt for size in sizes for doubt in (size.no_ci95, size.no_gain_ci95)}
     if reasons := [words for doubt, words in NAMES["no_ci95"].items() if doubt in doubts]:
@@ -141,7 +141,7 @@ def _lines(document: Worth) -> Iterator[Text]:
         yield Text("`evaluation: {{repeats: 2}}` would show how much of the gain that {} sees is noise.", select)
 
 
-def _of_model(model: ModelWorth, select: Words, report: Words, several: bool) -> Iterator[Text]:
+def _model_lines(model: ModelWorth, select: Words, report: Words, several: bool) -> Iterator[Text]:
     whose = Text("{}: ", model.edit_model) if several else ""
     if model.inflation is not None:
         yield Text(

@@ -22,7 +22,7 @@ import numpy as np
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.best_of.section import edits_each, same_judge, shared_family
+from edit_eval.plugins.best_of.section import common_family, edits_each, same_judge
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
 from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
@@ -58,7 +58,7 @@ def chances(scores: Sequence[float | None], size: int) -> list[float]:
     return [0.0 if score is None else share[score] for score in scores]
 
 
-def by_lot(scores: Sequence[float | None], size: int) -> float:
+def tie_probability(scores: Sequence[float | None], size: int) -> float:
     """Returns the chance that the best of `size` is tied, so that chance decides."""
     every = math.comb(len(scores), size)
     below, ties = scores.count(None), 0
@@ -239,10 +239,10 @@ class _Choice(NamedTuple):
     own: float | None
 
     @classmethod
-    def among(cls, of: _Candidates, size: int) -> _Choice:
+    def choose_best(cls, of: _Candidates, size: int) -> _Choice:
         """Chooses the best of `size`, by the selecting rater."""
         share = chances(of.upward, size)
-        return cls(share, _weighted(share, of.reported), _weighted(share, of.own))
+        return cls(share, _average_by_weight(share, of.reported), _average_by_weight(share, of.own))
 
 
 def _bound(of: _Candidates, share: Sequence[float], value: float) -> float:
@@ -253,7 +253,7 @@ def _bound(of: _Candidates, share: Sequence[float], value: float) -> float:
     return math.fsum(chance * score for chance, score in known) + rest
 
 
-def _weighted(weights: Sequence[float], values: Sequence[float | None]) -> float | None:
+def _average_by_weight(weights: Sequence[float], values: Sequence[float | None]) -> float | None:
     known = [(weight, value) for weight, value in zip(weights, values, strict=True) if value is not None]
     total = math.fsum(weight for weight, _ in known)
     return math.fsum(weight * value for weight, value in known) / total if total > 0 else None
@@ -297,7 +297,7 @@ def best_of(results: Results, select: Rater, report: Rater, sizes: Sequence[int]
     return Worth(
         select=_chooser(select),
         report=_chooser(report),
-        family=shared_family(results, select.name, report.name),
+        family=common_family(results, select.name, report.name),
         edit_seeds=edits,
         models=tuple(_Curve(results, select, report, model, tuple(wanted)).document() for model in results.edit_models),
     )
@@ -333,9 +333,9 @@ class _Curve:
         return [
             _Candidates(
                 sample,
-                tuple(self.select.upward.get(Item.of(edit)) for edit in edits),
-                tuple(self.select.values.get(Item.of(edit)) for edit in edits),
-                tuple(self.report.values.get(Item.of(edit)) for edit in edits),
+                tuple(self.select.upward.get(Item.from_record(edit)) for edit in edits),
+                tuple(self.select.values.get(Item.from_record(edit)) for edit in edits),
+                tuple(self.report.values.get(Item.from_record(edit)) for edit in edits),
                 failed=sum(edit.status in NO_EDIT for edit in edits),
             )
             for sample in self.results.samples
@@ -364,8 +364,8 @@ class _Curve:
                 tried=sum(not edit.made_in for edit in tried),
                 failed=sum(edit.status in EDIT_LOST for edit in tried),
                 refused=sum(edit.status in NO_EDIT and edit.status not in EDIT_LOST for edit in tried),
-                unscored_by_selector=sum(Item.of(edit) not in self.select.values for edit in there),
-                unscored_by_reporter=sum(Item.of(edit) not in self.report.values for edit in there),
+                unscored_by_selector=sum(Item.from_record(edit) not in self.select.values for edit in there),
+                unscored_by_reporter=sum(Item.from_record(edit) not in self.report.values for edit in there),
             ),
             **self._reliability()._asdict(),
             sizes=tuple(self._size(size) for size in self.sizes),
@@ -373,7 +373,7 @@ class _Curve:
 
     def _size(self, size: int) -> Size:
         having = [candidate for candidate in self.candidates if len(candidate.upward) >= size]
-        of_one, chosen = ([_Choice.among(candidate, number) for candidate in having] for number in (1, size))
+        of_one, chosen = ([_Choice.choose_best(candidate, number) for candidate in having] for number in (1, size))
         values = [choice.reported for choice in chosen]
         made = self._estimate(having, values)
         sure = sureness(made, self.report.scale) if made else None
@@ -402,7 +402,7 @@ class _Curve:
             no_gain_ci95=gained.doubt if gained else "no_scores" if size > 1 else None,
             own_mean=_mean(own, of_own),
             own_gain=_mean(own_gains, of_own) if size > 1 else None,
-            by_lot=_mean([by_lot(candidate.upward, size) for candidate in having]),
+            by_lot=_mean([tie_probability(candidate.upward, size) for candidate in having]),
             all_fail=_mean([all_fail(candidate.failed, len(candidate.upward), size) for candidate in having]),
             none_chosen=_mean([max(0.0, 1 - math.fsum(choice.chances)) for choice in chosen]),
             edits=size,
@@ -458,7 +458,7 @@ class _Curve:
         if not freedom_of_noise or noise == 0.0:
             return _Reliability(no_inflation="identical" if freedom_of_noise else "no_repeats")
         values = [[value for value in candidate.own if value is not None] for candidate in self.candidates]
-        among, freedom = _within([some for some in values if len(some) > 1])
+        among, freedom = _group_variance([some for some in values if len(some) > 1])
         if not freedom or among == 0.0:
             return _Reliability(no_inflation="noise_alone")
         share = noise / among
@@ -477,7 +477,7 @@ class _Curve:
             return 0.0, 0
         mine = [some for item, some in self.select.answers.items() if item.edit_model == self.edit_model]
         if repeated := [some for some in mine if len(some) > 1]:
-            variance, freedom = _within(repeated)
+            variance, freedom = _group_variance(repeated)
             return variance / (sum(map(len, repeated)) / len(repeated)), freedom
         read = [
             judgement
@@ -494,13 +494,13 @@ class _Curve:
     def _cost_of_one(self) -> _Cost:
         """Cost of one edit: answers of the selecting rater, seconds of editing and of its answers, its price."""
         tried = [edit for edits in self.edits.values() for edit in edits]
-        asked = self._asked
+        asked = self._selector_judgements
         count = max(1, len(tried))
         answers: float = sum(
             map(len, (some for item, some in self.select.answers.items() if item.edit_model == self.edit_model))
         )
         if asked:
-            answers = sum(judgement.asked for judgement in asked)
+            answers = sum(judgement.n_asked for judgement in asked)
         halves = 2 if self.select.given == "voted" else 1  # a question about two edits is shared by both
         seconds = (
             math.fsum(edit.seconds for edit in tried) + math.fsum(judgement.seconds for judgement in asked) / halves
@@ -515,11 +515,11 @@ class _Curve:
         )
 
     @cached_property
-    def _asked(self) -> list[Judgement]:
+    def _selector_judgements(self) -> list[Judgement]:
         """Judgements of these edits by the selecting judge."""
         return [
             judgement
-            for judgement in self.results.counted
+            for judgement in self.results.coverage_judgements
             if judgement.judge == self.select.name and self.edit_model in (judgement.edit_model, judgement.other)
         ]
 
@@ -541,7 +541,7 @@ class _Cost(NamedTuple):
     price: float | None
 
 
-def _within(groups: Sequence[Sequence[float]]) -> tuple[float, int]:
+def _group_variance(groups: Sequence[Sequence[float]]) -> tuple[float, int]:
     """Returns the variance within groups, and its degrees of freedom."""
     freedom = sum(len(some) - 1 for some in groups)
     squares = math.fsum(float(np.var(some)) * len(some) for some in groups)

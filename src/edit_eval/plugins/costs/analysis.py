@@ -32,7 +32,7 @@ class CostsAnalysis(Analysis[Costs]):
     document: ClassVar[type[Costs]] = Costs
     appendix = True
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Wherever something was charged, or tokens were counted."""
         return [{}] if costs(records.results).models else []
 

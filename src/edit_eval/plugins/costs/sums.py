@@ -8,7 +8,7 @@ from collections import Counter
 import msgspec
 
 from edit_eval.records import Results, Status
-from edit_eval.statistics.timing import timing, tokens
+from edit_eval.statistics.timing import compute_timing, tokens
 
 
 class CostOfModel(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def costs(results: Results, price: float | None = None) -> Costs:
     """Adds up what was charged, the tokens, and the time of the devices at the `price` of an hour."""
     charged = {bill.model: bill for bill in results.spent}
     counted = {f"judge:{use.judge}": use for use in tokens(results)}
-    made = (f"edit:{edit.edit_model}" for edit in results.once.edits if edit.status is Status.OK)
+    made = (f"edit:{edit.edit_model}" for edit in results.unique_results.edits if edit.status is Status.OK)
     asked = (f"judge:{answer.judge}" for answer in results.answers if answer.answers)
     done = Counter((*made, *asked))
     order = [f"edit:{name}" for name in results.edit_models] + [f"judge:{name}" for name in results.every_judge]
@@ -79,7 +79,7 @@ def costs(results: Results, price: float | None = None) -> Costs:
                 at_price=use.cost if use else None,
             )
         )
-    devices = timing(results).devices
+    devices = compute_timing(results).devices
     held = math.fsum(seconds for kinds in devices.values() for seconds in kinds.values())
     return Costs(
         models=models,

@@ -58,7 +58,7 @@ def gate(
     ]
     _refuse_unlike(*asked)
     for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True):
-        if _finished_before(folder / name, configuration) and name == CANDIDATE:
+        if _is_complete(folder / name, configuration) and name == CANDIDATE:
             tell(Text("{}: finished before, nothing is made again; remove it for a new build", folder / name))
     images = len({sample.cluster for sample in asked[0].samples if not sample.fault})
     for size in margin_sizes({judge.name: judge.scoring.scale for judge in asked[0].judges_of_one}, images, margin):
@@ -81,12 +81,12 @@ def gate(
     return first, second, compare([first, second], margin=margin, allow_unscored=allow_unscored)
 
 
-def _finished_before(folder: Path, configuration: Configuration) -> bool:
+def _is_complete(folder: Path, configuration: Configuration) -> bool:
     """True if the run is complete already. Raises `ConfigurationError` if it is of another model or server: the same
     model elsewhere has the same keys, so its edits would be taken as this one's."""
     if not (folder / "config").is_dir():
         return False
-    was = RunDirectory.existing(folder).configuration().get("edit_models")
+    was = RunDirectory.open_existing(folder).configuration().get("edit_models")
     if _decisive(was) != _decisive(json.loads(json.dumps(configuration.as_plain()["edit_models"]))):
         raise ConfigurationError(
             Text("{}: there is a run of another edit model or server; remove it, or give another --run-dir", folder)

@@ -12,12 +12,12 @@ from edit_eval.verbs.command_line import (
     Full,
     Markdown,
     Options,
-    added,
-    answer_with,
+    answer_with_sheet,
+    collect_arguments,
     end_if_short,
     reasons,
     say,
-    written_beside,
+    write_option_files,
 )
 from edit_eval.verbs.contract import Verb
 
@@ -51,7 +51,7 @@ class GateVerb(Verb):
         """Runs both, and prints what the candidate comes to beside the baseline."""
         from edit_eval.plugins.gate.gating import gate
         from edit_eval.plugins.gate.sheet import gate_sheet
-        from edit_eval.reporting.language import spoken
+        from edit_eval.reporting.language import current_language
 
         first, _, comparison = gate(
             baseline,
@@ -60,12 +60,12 @@ class GateVerb(Verb):
             folder=run_dir,
             allow_unscored=allow_unscored,
             command=("edit-eval", *sys.argv[1:]),
-            examinations=added("gate").get("examinations"),
+            examinations=collect_arguments("gate").get("examinations"),
             tell=say,
             **options,
         )
         wrong = reasons("gate", comparison=comparison)
         sheet = gate_sheet(comparison, wrong, full=full)
-        answer_with(comparison.document, sheet, spoken(first.language), markdown)
-        written_beside("gate", comparison=comparison, wrong=wrong)
+        answer_with_sheet(comparison.document, sheet, current_language(first.language), markdown)
+        write_option_files("gate", comparison=comparison, wrong=wrong)
         end_if_short(bool(wrong) or not comparison.gate.passed)

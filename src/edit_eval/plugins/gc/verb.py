@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import answer, wants_json
 from edit_eval.verbs.contract import Verb
@@ -45,19 +45,19 @@ class Gc(Verb):
         yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a whole run is deleted.")] = False,
     ) -> None:
         """Looks, and deletes where that is asked for."""
-        from edit_eval.plugins.gc.tidying import delete as clear
-        from edit_eval.plugins.gc.tidying import look
+        from edit_eval.plugins.gc.holdings import delete as clear
+        from edit_eval.plugins.gc.holdings import find_holdings
         from edit_eval.reporting.formats import file_size
         from edit_eval.store.run_folders import RUNS
 
         places = folders or ([RUNS] if RUNS.is_dir() else [])
-        holdings = look(places, run or (), days)
+        holdings = find_holdings(places, run or (), days)
         if delete and run and not yes:
             whole = [item for item in holdings.items if item.what == "run" and item.goes]
             delete = not whole or _may_go(
                 [Text("{} ({})", holding.place, file_size(holding.bytes)) for holding in whole]
             )
-            holdings = look(places, run, days)  # the answer may have taken a while
+            holdings = find_holdings(places, run, days)  # the answer may have taken a while
         if delete:
             holdings = clear(holdings)
         rows = [(item.what, str(item.place), item.bytes, item.used, item.goes, item.why) for item in holdings.items]
@@ -69,7 +69,7 @@ def _may_go(runs: list[str]) -> bool:
     named = ", ".join(runs)
     if wants_json() or not sys.stdin.isatty():
         raise ConfigurationError(Text("--run deletes {}, with all edits; confirm it with --yes", named))
-    return typer.confirm(said(Text("Delete {}, with all edits?", named)), err=True)
+    return typer.confirm(translate(Text("Delete {}, with all edits?", named)), err=True)
 
 
 def _print_found(rows: Sequence[tuple[str, str, int, float, bool, str]], freed: int | None) -> None:
@@ -78,10 +78,10 @@ def _print_found(rows: Sequence[tuple[str, str, int, float, bool, str]], freed: 
 
     for what, place, count, used, goes, why in rows:
         day = time.strftime("%Y-%m-%d", time.localtime(used)) if used else "-"
-        line = said(Text("{}: {}: {}: {}", Text("can go") if goes else Text("stays"), what, why, place))
+        line = translate(Text("{}: {}: {}: {}", Text("can go") if goes else Text("stays"), what, why, place))
         print(f"{file_size(count):>10}  {day:>10}  {line}")
     if freed is not None:
-        print(said(Text("deleted: {}", file_size(freed))))
+        print(translate(Text("deleted: {}", file_size(freed))))
         return
     room = sum(count for _, _, count, _, goes, _ in rows if goes)
-    print(said(Text("{} can go; `--delete` deletes that", file_size(room)) if room else Text("nothing can go")))
+    print(translate(Text("{} can go; `--delete` deletes that", file_size(room)) if room else Text("nothing can go")))

@@ -17,9 +17,9 @@ from edit_eval.config.shorthand import (
     Kind,
     ModelDraft,
     import_chat_endpoint,
-    look_at,
-    look_at_judge,
     plain_name,
+    read_judge_flag,
+    read_model_flag,
     server,
     weights,
 )
@@ -29,7 +29,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.prices import TYPICAL
 from edit_eval.plugins.init.pictures import Pictures
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 _INDEXES = ("model_index.json", "modular_model_index.json")
 NOBODY = "nobody"
@@ -41,14 +41,14 @@ NEEDS = 72 * 2**30
 """Bytes of a card on which the large one has room beside its weights of 54 GB."""
 
 
-def look_at_model(kind: Kind, written: str, pictures: Pictures) -> ModelDraft:
+def parse_model(kind: Kind, written: str, pictures: Pictures) -> ModelDraft:
     """Reads the argument of `--edits` or `--judge`, which may begin with a name of its own (`ours=folder`).
 
     Raises `ConfigurationError` saying what to give instead.
     """
     if kind == "judge":
-        return look_at_judge(written)
-    return look_at("edit_model", written, lambda rest: _edits(rest, pictures))
+        return read_judge_flag(written)
+    return read_model_flag("edit_model", written, lambda rest: _edits(rest, pictures))
 
 
 def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
@@ -67,7 +67,7 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
                     written,
                 )
             )
-        return finished(folder, pictures)
+        return draft_edit_folder(folder, pictures)
     if written in pictures.columns:
         params = {"table": pictures.table, "column": written, **HERE}
         return ModelDraft(
@@ -77,7 +77,7 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
         raise ConfigurationError(
             Text("--edits {}: that is a file; give the folder of the edits or of the weights", written)
         )
-    if (closed := _by_its_makers_name(written)) is not None:
+    if (closed := _find_closed_model(written)) is not None:
         return closed
     if HUB_MODEL.fullmatch(written):
         release = find_release(written)
@@ -91,30 +91,30 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
     return None
 
 
-def _by_its_makers_name(written: str) -> ModelDraft | None:
+def _find_closed_model(written: str) -> ModelDraft | None:
     """Returns a model that its maker alone runs, if a class of ours knows it by this name."""
-    for component in components.known("edit_model"):
+    for component in components.list_components("edit_model"):
         if written.count("/") and component.origin == "built in":
             model_class = components.import_class("edit_model", component.class_path)
-            model = getattr(model_class, "by_name", lambda name: None)(written)
+            model = getattr(model_class, "find_model", lambda name: None)(written)
             if model is not None:
                 section = {"type": component.name, "params": {**model["params"], **HERE}}
                 return ModelDraft(plain_name(written), section, model["words"])
     return None
 
 
-def finished(folder: Path, pictures: Pictures, files: Mapping[str, str] | None = None) -> ModelDraft:
+def draft_edit_folder(folder: Path, pictures: Pictures, files: Mapping[str, str] | None = None) -> ModelDraft:
     """Returns a model for finished edits, each named like its sample or its source, or told by `files`."""
     try:
-        found = _matched(folder, pictures.ids, files)
-        by_source = found if found.files else _matched(folder, pictures.names, files)
+        found = _match_edits(folder, pictures.ids, files)
+        by_source = found if found.files else _match_edits(folder, pictures.names, files)
     except ConfigurationError:
         raise ConfigurationError(
             Text("--edits {}: it has neither pictures ({}) nor a {}", folder, SUFFIXES, _INDEXES[0])
         ) from None
     if (len(by_source.files), len(by_source.likely)) > (len(found.files), len(found.likely)):
-        pictures.by_their_sources()
-        found = _matched(folder, pictures.ids, files)
+        pictures.use_source_names()
+        found = _match_edits(folder, pictures.ids, files)
     if pictures.ids and not (found.files or found.likely):
         raise ConfigurationError(
             Text(
@@ -126,16 +126,16 @@ def finished(folder: Path, pictures: Pictures, files: Mapping[str, str] | None =
             )
         )
     params = {"folder": str(folder), **({"files": dict(files)} if files else {}), **HERE}
-    words = found.words if pictures.ids else counted(len(found.left), "picture")
+    words = found.words if pictures.ids else pluralize(len(found.left), "picture")
     section = {"type": "image_folder", "params": params}
     return ModelDraft(plain_name(folder.resolve().name), section, words, likely=found.likely)
 
 
-def _matched(folder: Path, ids: Sequence[str], files: Mapping[str, str] | None) -> Finished:
-    return ImageFolder.finished(ImageFolder.Parameters(str(folder), dict(files or {})), SampleNames(ids))
+def _match_edits(folder: Path, ids: Sequence[str], files: Mapping[str, str] | None) -> Finished:
+    return ImageFolder.match_edits(ImageFolder.Parameters(str(folder), dict(files or {})), SampleNames(ids))
 
 
-def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
+def make_names_unique(models: list[ModelDraft]) -> dict[str, ModelDraft]:
     """Returns models by their names, which are made different if two are the same."""
     models_by_name: dict[str, ModelDraft] = {}
     for model in models:
@@ -155,7 +155,7 @@ class OfferedJudge(NamedTuple):
     works_here: bool
 
 
-def offered_judges(edits: int) -> list[OfferedJudge]:
+def list_judge_offers(edits: int) -> list[OfferedJudge]:
     """Returns what is offered for judging so many edits; 0 if their number is not known yet."""
     offered = []
     makers = import_chat_endpoint()
@@ -168,7 +168,7 @@ def offered_judges(edits: int) -> list[OfferedJudge]:
         words: str = Text("{} is set", key) if there else Text("needs {}", key)
         if price and edits:
             usd = edits * (TYPICAL[0] * price[0] + TYPICAL[1] * price[1]) / 1e6
-            words = Text("{}; about {:.2f} USD for {}", words, usd, counted(edits, "edit"))
+            words = Text("{}; about {:.2f} USD for {}", words, usd, pluralize(edits, "edit"))
         offered.append(OfferedJudge(f"{api}/{model}", Text("{}  ({})", f"{api}/{model}", words), there))
     memory = max((gpu.memory or 0 for gpu in LocalMachine().gpus()), default=0)
     weights = LARGE if memory >= NEEDS else SMALL

@@ -23,7 +23,7 @@ from edit_eval.files.hub import is_address
 from edit_eval.files.matching import likely
 from edit_eval.files.new import harmless
 from edit_eval.json_values import Unchecked
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 TEMPLATE = "instructions.csv"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
@@ -72,7 +72,7 @@ class Pictures:
             description.kind == "benchmark" and description.about["protocol"] == "rubric" for description in described
         )
 
-    def are_in(self, folder: str) -> str:
+    def set_folder(self, folder: str) -> str:
         """Has the table's paths count from this folder; returns a line that says so."""
         self.section["pictures_path"], self.choices = folder, ()
         self.folders = _folders_of(folder, self.sources)
@@ -80,20 +80,20 @@ class Pictures:
         return Text(
             "{} names {} that are not beside it; {} are in {}/. Taken: pictures_path: {}.",
             Path(self.table).name,
-            counted(len(self.sources), "file"),
+            pluralize(len(self.sources), "file"),
             Text("all of them") if here == len(self.sources) else Text("{} of them", here),
             folder,
             folder,
         )
 
-    def by_their_sources(self) -> None:
+    def use_source_names(self) -> None:
         """Uses picture names as sample ids, if edits are named like that and no two are alike."""
         if self.table and ids_of(self.names) == list(self.names):
             self.section["fields"] = {**self.section.get("fields", {}), "id": ""}
             self.ids = self.names
 
 
-def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str, str] | None = None) -> Pictures:
+def parse_pictures(written: str, *, instruction: str = "", fields: Mapping[str, str] | None = None) -> Pictures:
     """Reads the argument of `--pictures`. `instruction` applies to every picture of a folder without its own.
 
     Raises `ConfigurationError` saying what to give instead.
@@ -104,7 +104,7 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
     if not os.path.lexists(written) and components.locate("benchmark", written):
         return _benchmark(written, "")
     if is_address(written) or (not os.path.lexists(written) and _HUB_NAME.fullmatch(written)):
-        return _on_the_hub(written)
+        return _find_hub_table(written)
     given = Path(written)
     if not given.exists():
         named = did_you_mean(written, components.names("benchmark"))
@@ -133,7 +133,7 @@ def stem(name: str) -> str:
 
 def _benchmark(name: str, path: str) -> Pictures:
     described = next(d for d in components.describe(name) if d.kind == "benchmark")
-    missing = [parameter.name for parameter in described.parameters if parameter.required]
+    missing = [parameter.name for parameter in described.parameters if parameter.is_required]
     if missing and not path:
         raise ConfigurationError(Text("--pictures {}: it needs its data: `--pictures {}=FILE`", name, name))
     if path and not (is_address(path) or os.path.exists(path)):
@@ -144,10 +144,10 @@ def _benchmark(name: str, path: str) -> Pictures:
     )
 
 
-def _on_the_hub(written: str) -> Pictures:
+def _find_hub_table(written: str) -> Pictures:
     address = written if is_address(written) else f"hub:{written}"
     plain = address.removeprefix("hub:").removeprefix("hf://datasets/").partition("@")[0].lower()
-    for entry in components.known("benchmark"):
+    for entry in components.list_components("benchmark"):
         if plain in entry.about.get("source", "").lower().replace(",", " ").split():
             return _benchmark(entry.name, address)
     return Pictures({"type": "table", "data_path": address}, Text("a table on the Hugging Face Hub"))
@@ -178,7 +178,7 @@ def _file(path: Path, fields: dict[str, str]) -> Pictures:
 def _table(path: Path, fields: dict[str, str]) -> Pictures:
     section = {"type": "table", "data_path": str(path), **({"fields": fields} if fields else {})}
     try:
-        table, column_of = TableBenchmark(TableBenchmark.Parameters(str(path), fields=fields)).looked_at()
+        table, column_of = TableBenchmark(TableBenchmark.Parameters(str(path), fields=fields)).inspect_table()
         columns = table.columns()
         wanted = {column_of[name] for name in ("id", "source", "instruction") if name in column_of}
         texts = isinstance(table, CsvTable | JsonTable | PictureFolder)
@@ -199,7 +199,7 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,
-        Text("{}: {}", counted(len(rows), "row"), (f"{ours} = {theirs}" for ours, theirs in column_of.items())),
+        Text("{}: {}", pluralize(len(rows), "row"), (f"{ours} = {theirs}" for ours, theirs in column_of.items())),
         ids=tuple(own or name for (own, _, _), name in zip(rows, ids, strict=True)),
         names=tuple(stem(source) for _, source, _ in rows),
         table=str(path),
@@ -256,7 +256,7 @@ def _folder(folder: Path, instruction: str) -> Pictures:
             )
             section = {"type": "table", "data_path": str(folder)}
             ids, sources = tuple(map(stem, pictures)), frozenset([folder.resolve()])
-            words = Text("{}{}", counted(len(pictures), "picture"), said)
+            words = Text("{}{}", pluralize(len(pictures), "picture"), said)
             return Pictures(section, words, ids=ids, names=ids, folders=sources, empty=without)
         table = None
     if table is not None:
@@ -265,10 +265,10 @@ def _folder(folder: Path, instruction: str) -> Pictures:
         inside = [name for name in sorted(_folders(folder)) if pictures_of(folder / name)]
         has = Text("; these folders in it have: {}", (str(folder / name) for name in inside[:5])) if inside else ""
         raise ConfigurationError(Text("--pictures {}: no pictures in it ({}, ...){}", folder, PICTURES[:4], has))
-    return _without_instructions(folder, pictures, instruction)
+    return _write_template(folder, pictures, instruction)
 
 
-def _without_instructions(folder: Path, pictures: Sequence[str], instruction: str) -> Pictures:
+def _write_template(folder: Path, pictures: Sequence[str], instruction: str) -> Pictures:
     """Prepares a table to be filled in, beside the pictures; ids are their names without the ending."""
     stems = Counter(map(stem, pictures))
     ids = [stem(name) if stems[stem(name)] == 1 else name.replace(".", "_") for name in pictures]
@@ -282,7 +282,7 @@ def _without_instructions(folder: Path, pictures: Sequence[str], instruction: st
     path = folder / TEMPLATE
     return Pictures(
         {"type": "table", "data_path": str(path)},
-        Text("{}, the instructions in {}", counted(len(pictures), "picture"), TEMPLATE),
+        Text("{}, the instructions in {}", pluralize(len(pictures), "picture"), TEMPLATE),
         ids=tuple(ids),
         names=tuple(map(stem, pictures)),
         folders=frozenset([folder.resolve()]),

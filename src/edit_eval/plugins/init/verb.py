@@ -14,9 +14,9 @@ import typer
 
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
-from edit_eval.reporting.language import said
-from edit_eval.text import Text, counted
-from edit_eval.verbs.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, written_beside
+from edit_eval.reporting.language import translate
+from edit_eval.text import Text, pluralize
+from edit_eval.verbs.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, write_option_files
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
@@ -94,13 +94,13 @@ class InitVerb(Verb):
             pictures, edits or [], judge or [], instruction, _fields(field or [])
         )
         asked_where = devices or (
-            _asked(Text("Where does it run? (auto: every GPU here; 0,1; cpu:2)"), "auto", str)
+            _ask_question(Text("Where does it run? (auto: every GPU here; 0,1; cpu:2)"), "auto", str)
             if any(model.wants_device for model in (*models, *judges))
             else "auto"
         )
         if chosen_pictures.takes_reasons and any(model.writes for model in judges) and reasons is None:
             question = Text("Should judges say why before they score? (yes: more to read; no: several times faster)")
-            reasons = _asked(question, "yes", _yes)
+            reasons = _ask_question(question, "yes", _yes)
         started = write_configuration(file, chosen_pictures, models, judges, asked_where, bool(reasons))
         _say_and_check(started, votes=not judges)
 
@@ -110,13 +110,13 @@ def _answers(
 ) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """Finds pictures, edit models and judges from the flags, the current folder, or answers at a terminal."""
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.plugins.init.models import NOBODY, look_at_model
-    from edit_eval.plugins.init.pictures import likely_edits, likely_pictures, look_at_pictures
+    from edit_eval.plugins.init.models import NOBODY, parse_model
+    from edit_eval.plugins.init.pictures import likely_edits, likely_pictures, parse_pictures
 
     def look(written: str) -> Pictures:
         while True:
             try:
-                return look_at_pictures(written, instruction=instruction, fields=fields)
+                return parse_pictures(written, instruction=instruction, fields=fields)
             except NoColumn as error:
                 if not _somebody_answers():
                     raise
@@ -124,26 +124,28 @@ def _answers(
 
     def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
         named = [each for each in _names(written) if (kind, each) != ("judge", NOBODY)]
-        return [look_at_model(kind, each, chosen_pictures) for each in named]
+        return [parse_model(kind, each, chosen_pictures) for each in named]
 
-    def listed(kind: Kind) -> Callable[[str], list[ModelDraft]]:
+    def make_reader(kind: Kind) -> Callable[[str], list[ModelDraft]]:
         return lambda text: models(kind, [text])
 
     question = Text("What are your pictures? ({})", Text(PICTURES))
-    chosen_pictures = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
+    chosen_pictures = look(pictures) if pictures else _ask_question(question, likely_pictures(), look, "--pictures")
     if chosen_pictures.choices:
-        say(chosen_pictures.are_in(_which_folder(chosen_pictures)))
+        say(chosen_pictures.set_folder(_which_folder(chosen_pictures)))
     beside = Path(chosen_pictures.table).parent if chosen_pictures.table else Path()
     near = dict.fromkeys([*likely_edits(beside, chosen_pictures.names), *likely_edits(Path(), chosen_pictures.names)])
     likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *chosen_pictures.folders})
     question = Text("What edits them? ({}; several with commas)", Text(EDITS))
-    editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
+    editing = (
+        models("edit_model", edits) if edits else _ask_question(question, likely, make_reader("edit_model"), "--edits")
+    )
     editing = _with_likely_ones(editing, chosen_pictures)
     if judges or not _somebody_answers():
         question = Text("What judges the edits? ({})", Text(JUDGE))
-        judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
+        judging = models("judge", judges) if judges else _ask_question(question, "", make_reader("judge"), "--judge")
     else:
-        judging = _ask_who_judges(len(chosen_pictures.ids) * len(editing), listed("judge"))
+        judging = _ask_who_judges(len(chosen_pictures.ids) * len(editing), make_reader("judge"))
     return chosen_pictures, editing, judging
 
 
@@ -156,46 +158,50 @@ def _which_folder(pictures: Pictures) -> str:
         raise ConfigurationError(
             Text("--pictures {}: {}; move it into the folder of the sources", pictures.table, text)
         )
-    return _asked(Text("{}. Which of them has the sources?", text), "", _one_of(pictures.choices))
+    return _ask_question(Text("{}. Which of them has the sources?", text), "", _one_of(pictures.choices))
 
 
 def _with_likely_ones(models: list[ModelDraft], pictures: Pictures) -> list[ModelDraft]:
     """Says which finished edits are there, and takes those with other names if whoever answers says yes."""
-    from edit_eval.plugins.init.models import finished
+    from edit_eval.plugins.init.models import draft_edit_folder
 
     for model in models if _somebody_answers() else ():  # others are told by the findings below
         if model.section.get("type") == "image_folder":
             say(Text("{}: {}", model.name, model.words))
     if not (_somebody_answers() and any(model.likely for model in models)):
         return models
-    if not _asked(Text("Take the pictures in brackets for the missing edits?"), "yes", _yes):
+    if not _ask_question(Text("Take the pictures in brackets for the missing edits?"), "yes", _yes):
         return models
     for place, model in enumerate(models):
         if model.likely:
-            taken = finished(Path(model.section["params"]["folder"]), pictures, model.likely)
+            taken = draft_edit_folder(Path(model.section["params"]["folder"]), pictures, model.likely)
             models[place] = replace(taken, name=model.name)
     return models
 
 
 def _ask_who_judges(edits: int, read: Callable[[str], list[ModelDraft]]) -> list[ModelDraft]:
     """Asks who judges so many edits (0: not known yet), by numbered choices or as `--judge` takes it."""
-    from edit_eval.plugins.init.models import offered_judges
+    from edit_eval.plugins.init.models import list_judge_offers
 
-    offered = offered_judges(edits)
+    offered = list_judge_offers(edits)
     say(Text("Who judges the edits?"))
     for number, judge in enumerate(offered, 1):
         say(Text("  {}  {}", number, judge.words))
     question = Text("1 to {}, or a judge as `--judge` takes it, such as {}", len(offered), offered[0].answer)
 
-    def chosen(answer: str) -> list[ModelDraft]:
+    def read_choice(answer: str) -> list[ModelDraft]:
         if not answer.isdecimal():
             return read(answer)
         if not 0 < int(answer) <= len(offered):
             raise ConfigurationError(Text("{}: answer {}", answer, question))
         written = offered[int(answer) - 1].answer
-        return read(written) if written else _asked(Text("Which server? (MODEL@http://localhost:8000/v1)"), "", read)
+        return (
+            read(written)
+            if written
+            else _ask_question(Text("Which server? (MODEL@http://localhost:8000/v1)"), "", read)
+        )
 
-    return _asked(question, str(next(n for n, judge in enumerate(offered, 1) if judge.works_here)), chosen)
+    return _ask_question(question, str(next(n for n, judge in enumerate(offered, 1) if judge.works_here)), read_choice)
 
 
 def _names(written: list[str]) -> list[str]:
@@ -206,7 +212,7 @@ def _names(written: list[str]) -> list[str]:
 
 def _which_column(lacking: NoColumn) -> str:
     what = Text("the instructions") if lacking.ours == "instruction" else Text("the source pictures")
-    return _asked(Text("Which column has {}? ({})", what, lacking.there), "", _one_of(lacking.there))
+    return _ask_question(Text("Which column has {}? ({})", what, lacking.there), "", _one_of(lacking.there))
 
 
 def _one_of(names: Sequence[str]) -> Callable[[str], str]:
@@ -229,14 +235,14 @@ def _somebody_answers() -> bool:
     return not wants_json() and sys.stdin.isatty()
 
 
-def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "") -> T:
+def _ask_question(question: str, likely: str, read: Callable[[str], T], flag: str = "") -> T:
     """Asks at a terminal until the answer can be read; without a terminal, uses the likely answer."""
     if not _somebody_answers():
         if not likely:
             raise ConfigurationError(Text("{} is missing. {}", flag, question))
         return read(likely)
     while True:
-        given = typer.prompt(said(question), default=likely or None, err=True)
+        given = typer.prompt(translate(question), default=likely or None, err=True)
         try:
             return read(str(given))
         except ConfigurationError as error:
@@ -255,7 +261,7 @@ def _say_and_check(made: Started, *, votes: bool = False) -> None:
     from edit_eval.plugins.preparation.plans import print_findings
     from edit_eval.plugins.preparation.requests import examine
 
-    beside = written_beside("init", file=made.file)
+    beside = write_option_files("init", file=made.file)
     empty = made.pictures.empty if made.pictures else 0
     table = made.pictures.template if made.pictures and empty else None
     findings = [] if table else examine(made.file)
@@ -273,31 +279,31 @@ def _say_and_check(made: Started, *, votes: bool = False) -> None:
         "findings": [finding.as_plain() for finding in findings],
         "next": next_,
         **({} if first is None else {"cost_usd": {"first": first, "whole": whole}}),
-        **({"controls": said(controls)} if controls else {}),
+        **({"controls": translate(controls)} if controls else {}),
     }
 
     def show() -> None:
-        print("\n".join(said(Text("wrote {}", path)) for path in written))
+        print("\n".join(translate(Text("wrote {}", path)) for path in written))
         print()
         if findings:
             print_findings(findings)
             print()
         if controls:
-            print(said(controls))
+            print(translate(controls))
             print()
         if table:
-            print(said(Text("Fill in the column `instruction` of {} ({} are empty), then type:", table, empty)))
+            print(translate(Text("Fill in the column `instruction` of {} ({} are empty), then type:", table, empty)))
         else:
-            print(said(Text("Fix that, then type:") if stops else Text("Now type:")))
+            print(translate(Text("Fix that, then type:") if stops else Text("Now type:")))
         print(f"  {next_}")
         if votes and not (stops or table):
-            print(f"  edit-eval view    # {said(Text('look and vote'))}")
+            print(f"  edit-eval view    # {translate(Text('look and vote'))}")
         if first is not None:
             of = Text(
-                "That is a first try, {} of each category: about {:,.2f} USD.", counted(FIRST_TRY, "sample"), first
+                "That is a first try, {} of each category: about {:,.2f} USD.", pluralize(FIRST_TRY, "sample"), first
             )
-            print(said(of))
-            print(said(Text("All of it, about {:,.2f} USD:", whole)))
+            print(translate(of))
+            print(translate(Text("All of it, about {:,.2f} USD:", whole)))
             print(f"  edit-eval run {named}")
 
     answer(lambda: document, show)

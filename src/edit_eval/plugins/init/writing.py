@@ -9,15 +9,15 @@ from pathlib import Path
 from edit_eval.config.faults import Place, did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import read_devices_flag
-from edit_eval.config.shipped import shipped
-from edit_eval.config.shorthand import ModelDraft, on_devices
+from edit_eval.config.shipped import find_shipped_files
+from edit_eval.config.shorthand import ModelDraft, set_devices
 from edit_eval.config.yaml_text import parse, write_yaml
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import refuse_existing
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.init.models import apart
+from edit_eval.plugins.init.models import make_names_unique
 from edit_eval.plugins.init.pictures import Pictures
-from edit_eval.reporting.language import said, said_own, spoken
+from edit_eval.reporting.language import current_language, translate, translate_description
 from edit_eval.text import Text
 
 STANDARD = "evaluation.yaml"
@@ -41,7 +41,7 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
             Text("{} is a folder; for the pictures in it type `edit-eval init --pictures {}`", file, file)
         )
     if file.suffix.lower() not in (".yaml", ".yml"):
-        meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
+        meant = f"--from {file}" if str(file) in find_shipped_files() else f"{file}.yaml"
         raise ConfigurationError(
             Text("{}: a configuration's name ends with .yaml; did you mean `edit-eval init {}`?", file, meant)
         )
@@ -50,7 +50,7 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
 
 def copy_shipped(name: str, file: Path) -> Started:
     """Writes one of the configurations of `list`. Raises `ConfigurationError` for an unknown name."""
-    configurations = shipped()
+    configurations = find_shipped_files()
     if name not in configurations:
         meant = did_you_mean(name, configurations) or Text("; `edit-eval list` shows all")
         raise ConfigurationError(Text("--from {}: no configuration of that name{}", name, meant))
@@ -94,13 +94,13 @@ def configuration_text(
     reasons: bool = False,
 ) -> str:
     """Returns the YAML; with `reasons`, judges that can give reasons do."""
-    language = spoken(str(pictures.section.get("language", "")))
-    first_try = f"  # limit: 2    # {said(_FIRST_TRY, language)}\n"
+    language = current_language(str(pictures.section.get("language", "")))
+    first_try = f"  # limit: 2    # {translate(_FIRST_TRY, language)}\n"
     blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}, language) + first_try]
     for key, models in (("edit_models", edits), ("judges", judges)):
-        named = apart(list(models))
+        named = make_names_unique(list(models))
         where = {
-            name: on_devices(each.section, devices) if each.wants_device else each.section
+            name: set_devices(each.section, devices) if each.wants_device else each.section
             for name, each in named.items()
         }
         words: dict[Place, str] = {
@@ -121,18 +121,18 @@ def _head(file: str, language: str) -> str:
     lines: list[str] = [
         Text("Written by `edit-eval init`. Paths count from the folder in which you type:"),
         "",
-        f"  edit-eval doctor {file}      {said(Text('is everything here, and will it fit?'), language)}",
+        f"  edit-eval doctor {file}      {translate(Text('is everything here, and will it fit?'), language)}",
         f"  edit-eval run {file}",
         "",
         Text("`edit-eval describe TYPE` shows what else can be set beside a `type`."),
     ]
-    return "".join(f"# {said(line, language)}".rstrip() + "\n" for line in lines) + "\n"
+    return "".join(f"# {translate(line, language)}".rstrip() + "\n" for line in lines) + "\n"
 
 
 def _block(section: Unchecked, words: dict[Place, str], language: str) -> str:
     def remark(place: Place) -> str:
         text = words.get(place, "")
-        return said(text, language) if isinstance(text, Text) else said_own(text, language)
+        return translate(text, language) if isinstance(text, Text) else translate_description(text, language)
 
     return write_yaml(section, remark)
 

@@ -33,9 +33,9 @@ class JUnitReport(VerbOption):
         """Writes the file, if it is asked for; `given` is a `comparison`, and what else is `wrong` with it."""
         if parameters.junit is None:
             return ()
-        from edit_eval.files.new import written_whole
+        from edit_eval.files.new import write_atomically
 
-        with written_whole(parameters.junit) as temporary:
+        with write_atomically(parameters.junit) as temporary:
             temporary.write_bytes(write_junit(given["comparison"], given["wrong"]))
         return [parameters.junit]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.plugins.leaderboard.board import Leaderboard, leaderboard
+from edit_eval.plugins.leaderboard.pushed_run import PushedRun, is_pushed_run, read_pushed_run
 from edit_eval.plugins.leaderboard.sheet import leaderboard_sheet
-from edit_eval.plugins.leaderboard.standing import Standing, is_standing, read_standing
 from edit_eval.reporting.analyses import Analysis, Sources
 from edit_eval.reporting.table import Sheet
 from edit_eval.run import Run
@@ -40,14 +40,14 @@ class LeaderboardAnalysis(Analysis[Leaderboard]):
         "RUN...", "Runs of the same samples by the same judge; pushed: hub:OWNER/NAME.", several=True
     )
 
-    def opened(self, source: Any, parameters: Parameters) -> Run | Standing:
+    def open_source(self, source: Any, parameters: Parameters) -> Run | PushedRun:
         """Opens a run directory, or a pushed run: `hub:OWNER/NAME`, or a folder with its `standing.json`."""
-        if isinstance(source, Run | Standing):
+        if isinstance(source, Run | PushedRun):
             return source
         folder = parameters.passports or usual_folder()
-        return read_standing(source) if is_standing(source) else Run(Path(source), folder)
+        return read_pushed_run(source) if is_pushed_run(source) else Run(Path(source), folder)
 
-    def compute(self, records: Sequence[Run | Standing], parameters: Parameters) -> Leaderboard:
+    def compute(self, records: Sequence[Run | PushedRun], parameters: Parameters) -> Leaderboard:
         """Ranks the edit models of all runs. Raises `ConfigurationError` for runs that may not be compared."""
         return leaderboard(records)
 

@@ -21,12 +21,12 @@ from edit_eval.statistics.families import Correction
 from edit_eval.statistics.summary import coverage_of
 from edit_eval.statistics.votes import tables_of
 from edit_eval.store.comparable import (
-    Made,
+    ComparableRun,
     Note,
     Rival,
-    asked_alike,
+    battle_judge_identity,
     comparable_columns,
-    known_of_runs,
+    context_of_runs,
     refuse_other_samples,
     rivals,
     run_names,
@@ -56,19 +56,19 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
         return [*dict.fromkeys(column.judge for column in self.columns)]
 
 
-def leaderboard(runs: Sequence[Made]) -> Leaderboard:
+def leaderboard(runs: Sequence[ComparableRun]) -> Leaderboard:
     """Ranks the edit models of the runs. Raises `ConfigurationError`, naming what differs, if they are incomparable."""
     names = run_names([run.results.directory for run in runs])
     refuse_other_samples(runs, names)
     scoring = [bool(run.experiment.judges_of_one) for run in runs]
-    shared, called = _battle_judges(runs), _called(runs, names)
+    shared, called = _battle_judges(runs), _name_columns(runs, names)
     if any(scoring) and not (shared and not all(scoring)):
         columns, notes = comparable_columns(runs)
         by_run = {run.results.directory: here for run, here in zip(runs, called, strict=True)}
         scored = [replace(column, name=by_run[column.run][column.edit_model]) for column in columns]
         if len(runs) > 1 and len({name for here in called for name in here.values()}) == 1:
             raise ConfigurationError(Text("{: and } have the same edit model alone: there is nothing to rank", names))
-        comparison = compare(scored, notes=notes, known=known_of_runs(runs))
+        comparison = compare(scored, notes=notes, known=context_of_runs(runs))
     elif shared:
         comparison = None
     else:
@@ -80,7 +80,7 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
             )
         )
     tables = tables_of(runs[0].results.scoring[judges[0]].scales for judges in shared)
-    battles = {judges[0]: _fitted(runs, names, judges, called, tables) for judges in shared}
+    battles = {judges[0]: _fit_battles(runs, names, judges, called, tables) for judges in shared}
     lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
     own = [note for note in comparison.notes if not _is_said_elsewhere(note)] if comparison else []
     known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
@@ -106,9 +106,12 @@ def _is_said_elsewhere(note: str) -> bool:
     return isinstance(note, Note) and note.kind in ("examined", "examined_in_run", "once")
 
 
-def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
+def _battle_judges(runs: Sequence[ComparableRun]) -> list[tuple[str, ...]]:
     """Returns the comparing judges that all runs have, each by its name in every run."""
-    of_runs = [{judge.name: asked_alike(run, judge) for judge in run.experiment.judges if judge.of_two} for run in runs]
+    of_runs = [
+        {judge.name: battle_judge_identity(run, judge) for judge in run.experiment.judges if judge.of_two}
+        for run in runs
+    ]
     shared = []
     for name, identity in of_runs[0].items():
         equal = [[other for other, that in of.items() if not differences(identity, that)] for of in of_runs]
@@ -117,7 +120,7 @@ def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
     return shared
 
 
-def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
+def _name_columns(runs: Sequence[ComparableRun], names: Sequence[str]) -> list[dict[str, str]]:
     """Returns for each run the name of its columns here. A column that several runs have is one if it was made alike;
     another one of the same name gets its run's name as a prefix."""
     called: dict[Rival, str] = {}
@@ -130,8 +133,12 @@ def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
     return of_runs
 
 
-def _fitted(
-    runs: Sequence[Made], names: Sequence[str], judges: Sequence[str], called: Sequence[Mapping[str, str]], tables: int
+def _fit_battles(
+    runs: Sequence[ComparableRun],
+    names: Sequence[str],
+    judges: Sequence[str],
+    called: Sequence[Mapping[str, str]],
+    tables: int,
 ) -> JudgeBattles:
     """Fits the battles of all runs by one judge together, one of so many tables."""
     edits: dict[tuple[str, str, int], Edit] = {}
@@ -181,11 +188,12 @@ def _fitted(
     )
 
 
-def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, ExaminedJudge]:
+def _passports(runs: Sequence[ComparableRun], names: Sequence[str], judges: Sequence[str]) -> dict[str, ExaminedJudge]:
     """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
     passports: dict[str, ExaminedJudge] = {}
     for judge in judges:
-        known = [(name, run.examined[judge]) for name, run in zip(names, runs, strict=True) if judge in run.examined]
+        examined = [(name, run.judge_examinations) for name, run in zip(names, runs, strict=True)]
+        known = [(name, examinations[judge]) for name, examinations in examined if judge in examinations]
         of = {name: examination.document for name, examination in known}
         if len({passport.line for passport in of.values()}) == 1:
             passports[judge] = next(iter(of.values()))

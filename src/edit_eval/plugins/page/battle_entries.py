@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from edit_eval.records import Edit, Judgement, Reading, Status
-from edit_eval.statistics.battles import Fought, fought, preferred
+from edit_eval.statistics.battles import BattleOutcome, battle_outcome, preference_of
 
 
 class BattleAnswer(TypedDict):
@@ -32,7 +32,7 @@ class BattleEntry(TypedDict):
     status: Status
     reason: str
     models: list[str]
-    outcomes: dict[str, Fought]
+    outcomes: dict[str, BattleOutcome]
     answers: list[BattleAnswer]
 
 
@@ -45,7 +45,7 @@ def battle_entry(battle: Judgement) -> BattleEntry:
         "status": battle.status,
         "reason": battle.reason,
         "models": [battle.edit_model, battle.other],
-        "outcomes": {name: fought(battle, name) for name in names},
+        "outcomes": {name: battle_outcome(battle, name) for name in names},
         "answers": [
             _answer(battle, name, number, answer)
             for number, reading in enumerate(battle.readings)
@@ -54,21 +54,21 @@ def battle_entry(battle: Judgement) -> BattleEntry:
     }
 
 
-def won_by(edit: Edit, battles: Iterable[BattleEntry]) -> dict[str, list[int]]:
+def count_outcomes(edit: Edit, battles: Iterable[BattleEntry]) -> dict[str, list[int]]:
     """Counts the battles that the edit won and lost by the headline of each judge that compares."""
     won: dict[str, list[int]] = {}
     for battle in battles:
         if edit.edit_model in battle["models"] and edit.edit_seed == battle["edit_seed"]:
             came = next(iter(battle["outcomes"].values()))
-            ours = Fought.SECOND if battle["models"].index(edit.edit_model) else Fought.FIRST
+            ours = BattleOutcome.SECOND if battle["models"].index(edit.edit_model) else BattleOutcome.FIRST
             counts = won.setdefault(battle["judge"], [0, 0])
-            if came in (Fought.FIRST, Fought.SECOND):
+            if came in (BattleOutcome.FIRST, BattleOutcome.SECOND):
                 counts[came is not ours] += 1
     return won
 
 
 def _answer(battle: Judgement, question: str, number: int, reading: Reading) -> BattleAnswer:
-    first, prefers = preferred(battle, question, reading)
+    first, prefers = preference_of(battle, question, reading)
     return {
         "question": question,
         "number": number,

@@ -33,9 +33,18 @@ from edit_eval.reporting.chart_parts import (
     series_colour,
     series_mark,
 )
-from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, to_failures, to_part
-from edit_eval.reporting.language import said
-from edit_eval.reporting.names import name_of, named_score, short_category
+from edit_eval.reporting.entries import (
+    Entry,
+    ScoreChoice,
+    category_names,
+    choices,
+    entries,
+    link,
+    link_to_failures,
+    link_to_part,
+)
+from edit_eval.reporting.language import translate
+from edit_eval.reporting.names import name_of, score_title, short_category
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.aggregates import Aggregate
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
@@ -142,7 +151,9 @@ def _panels(choice: ScoreChoice, scores: _Scores, language: str) -> list[_Panel]
         return [_panel("", parts, [part.series for part in parts], scores, language)] if parts else []
     of_judges = {judge: tuple(part for part in parts if part.judge == judge) for judge in judges}
     return [
-        _panel(said(Text("judged by {}", judge), language), some, [part.edit_model for part in some], scores, language)
+        _panel(
+            translate(Text("judged by {}", judge), language), some, [part.edit_model for part in some], scores, language
+        )
         for judge, some in of_judges.items()
     ]
 
@@ -154,7 +165,7 @@ def _panel(title: str, parts: Sequence[Entry], colours: Sequence[str], scores: _
         parts=tuple(parts),
         colours=tuple(map(one_line, colours)),
         axis=axis_of(parts[0].scale, every),
-        axis_title=one_line(said(named_score(parts[0].score, parts[0].scale), language)),
+        axis_title=one_line(translate(score_title(parts[0].score, parts[0].scale), language)),
     )
 
 
@@ -173,7 +184,7 @@ def _overall(panel: _Panel) -> list[Group]:
 
 def _categories(panel: _Panel, language: str) -> list[Group]:
     return [
-        (said(short_category(name), language), part.categories[name], part, colour, {"category": name})
+        (translate(short_category(name), language), part.categories[name], part, colour, {"category": name})
         for name in category_names(panel.parts)
         for part, colour in panel.pairs
         if name in part.categories
@@ -182,7 +193,7 @@ def _categories(panel: _Panel, language: str) -> list[Group]:
 
 def _difficulties(panel: _Panel, language: str) -> list[Group]:
     return [
-        (said(name_of("difficulty", name), language), block, part, colour, {"difficulty": name})
+        (translate(name_of("difficulty", name), language), block, part, colour, {"difficulty": name})
         for part, colour in panel.pairs
         for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
     ]
@@ -239,7 +250,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
         base = base.encode(color=series_colour(colours, legend=not one_each))
     dots = base.encode(shape=series_mark(colours, legend=not one_each)) if several else base
     scale = alt.X("low:Q", scale=alt.Scale(domain=panel.axis.domain, nice=False, zero=False), title=panel.axis_title)
-    scale = scale.axis(values=panel.axis.marks(_STEPS), format=panel.axis.written(_STEPS))
+    scale = scale.axis(values=panel.axis.marks(_STEPS), format=panel.axis.mark_format(_STEPS))
     chart: AnyChart = alt.layer(
         base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
         .encode(x=alt.X("least:Q"), x2=alt.X2("most:Q"))
@@ -284,7 +295,7 @@ def _interval_row(
         "scored": formats.coverage(coverage),
         "label": written if complete else f"{written}  ({formats.coverage(coverage)})",
         "label_at": max(right, default=axis.low),
-        "samples": to_part(part, **more),
+        "samples": link_to_part(part, **more),
     }
 
 
@@ -293,12 +304,12 @@ def _interval_tooltips(language: str, several: bool, digits: int) -> list[alt.To
     bounds = {"worst": Text("Worst case"), "best": Text("Best case")}
     return [
         alt.Tooltip("group:N", title=" "),
-        *([alt.Tooltip("series:N", title=said(Text("Model"), language))] if several else []),
+        *([alt.Tooltip("series:N", title=translate(Text("Model"), language))] if several else []),
         *[
-            alt.Tooltip(f"{field}:Q", format=f".{digits}f", title=said(title, language))
+            alt.Tooltip(f"{field}:Q", format=f".{digits}f", title=translate(title, language))
             for field, title in {**numbers, **bounds}.items()
         ],
-        alt.Tooltip("scored:N", title=said(Text("Scored"), language)),
+        alt.Tooltip("scored:N", title=translate(Text("Scored"), language)),
     ]
 
 
@@ -332,7 +343,7 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
     rows = [
         {
             **{"from": edges[place], "to": edges[place + 1], "count": count, "series": colour},
-            "samples": to_part(part, min=edges[place], max=edges[place + 1]),
+            "samples": link_to_part(part, min=edges[place], max=edges[place + 1]),
         }
         for place, count in enumerate(counts)
     ]
@@ -341,7 +352,7 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
         .mark_bar(binSpacing=1.5)
         .encode(
             x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=axis.domain), title=panel.axis_title).axis(
-                grid=False, values=axis.marks(_WIDE_STEPS), format=axis.written(_WIDE_STEPS)
+                grid=False, values=axis.marks(_WIDE_STEPS), format=axis.mark_format(_WIDE_STEPS)
             ),
             x2=alt.X2("to:Q"),
             y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None).axis(
@@ -349,9 +360,9 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
             ),
             href=alt.Href("samples:N"),
             tooltip=[
-                alt.Tooltip("from:Q", title=said(Text("Score from"), language)),
-                alt.Tooltip("to:Q", title=said(Text("to"), language)),
-                alt.Tooltip("count:Q", title=said(Text("Edits", context="number"), language)),
+                alt.Tooltip("from:Q", title=translate(Text("Score from"), language)),
+                alt.Tooltip("to:Q", title=translate(Text("to"), language)),
+                alt.Tooltip("count:Q", title=translate(Text("Edits", context="number"), language)),
             ],
         )
     )
@@ -375,11 +386,11 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     for failure in [*failures(results), *missing_scores(results)]:
         reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
     ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))
-    others = said(Text("{} further reasons", len(ordered) - MOST_REASONS), language)
+    others = translate(Text("{} further reasons", len(ordered) - MOST_REASONS), language)
     rows: list[_FailureRow] = [
         {
             **_failure_row(_status(score, status, language), reason, series_of(failure), failure.count, language),
-            "samples": to_failures(failure, results.battle_judges),
+            "samples": link_to_failures(failure, results.battle_judges),
         }
         for (score, status, reason), some in ordered[:MOST_REASONS]
         for failure in some
@@ -398,15 +409,15 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
         chart_of_rows(rows, "label", labels, 28)
         .mark_bar(size=12)
         .encode(
-            x=alt.X("sum(count):Q", title=said(Text("Count"), language), scale=alt.Scale(nice=False)).axis(
+            x=alt.X("sum(count):Q", title=translate(Text("Count"), language), scale=alt.Scale(nice=False)).axis(
                 values=_whole_numbers(longest), format="d"
             ),
             href=alt.Href("samples:N"),
             tooltip=[
-                alt.Tooltip("status:N", title=said(Text("Status"), language)),
-                alt.Tooltip("reason:N", title=said(Text("Reason"), language)),
-                *([alt.Tooltip("series:N", title=said(Text("Model"), language))] if len(series) > 1 else []),
-                alt.Tooltip("count:Q", title=said(Text("Count"), language)),
+                alt.Tooltip("status:N", title=translate(Text("Status"), language)),
+                alt.Tooltip("reason:N", title=translate(Text("Reason"), language)),
+                *([alt.Tooltip("series:N", title=translate(Text("Model"), language))] if len(series) > 1 else []),
+                alt.Tooltip("count:Q", title=translate(Text("Count"), language)),
             ],
         )
     )
@@ -417,8 +428,8 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
 
 
 def _status(score: str, status: Status, language: str) -> str:
-    words = said(status.words, language)
-    return said(Text("{}: {}", score, words), language) if score else words
+    words = translate(status.words, language)
+    return translate(Text("{}: {}", score, words), language) if score else words
 
 
 class _FailureRow(TypedDict, total=False):
@@ -434,7 +445,7 @@ class _FailureRow(TypedDict, total=False):
 
 
 def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> _FailureRow:
-    label = said(Text("{}: {}", status, reason), language) if reason else status
+    label = translate(Text("{}: {}", status, reason), language) if reason else status
     return {
         "label": one_line(label, _LABEL_LENGTH),
         "status": status,

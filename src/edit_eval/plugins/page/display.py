@@ -32,9 +32,9 @@ class DrawnPage:
 
     def show_refusal(self, reason: str) -> str:
         """Returns why there is no run, for a notebook."""
-        from edit_eval.plugins.page.notebook import refused_html
+        from edit_eval.plugins.page.notebook import refusal_html
 
-        return refused_html(reason)
+        return refusal_html(reason)
 
     def show_comparison(self, comparison: Comparison) -> str:
         """Returns a comparison for a notebook."""

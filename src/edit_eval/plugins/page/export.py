@@ -14,13 +14,13 @@ from pathlib import Path
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.delimited import named_rows
-from edit_eval.files.given import open_text
-from edit_eval.files.new import refuse_existing, written_whole
+from edit_eval.files.delimited import read_named_rows
+from edit_eval.files.new import refuse_existing, write_atomically
+from edit_eval.files.user_files import open_text
 from edit_eval.pictures import CopyLimits
 from edit_eval.plugins.page.page import portable_page
 from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnail
-from edit_eval.privacy import hide_folders, in_each_text
+from edit_eval.privacy import hide_folders, map_texts
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.report import write_tables
@@ -41,7 +41,7 @@ PICTURES = "pictures"
 
 
 @dataclass
-class _Within(PageFiles):
+class _EmbeddedPictures(PageFiles):
     """Pictures embedded in the page only."""
 
     def _link(self, path: Path) -> str:
@@ -49,7 +49,7 @@ class _Within(PageFiles):
 
 
 @dataclass
-class _Beside(PageFiles):
+class _LinkedPictures(PageFiles):
     """Pictures in files beside the page."""
 
     def _link(self, path: Path) -> str:
@@ -78,12 +78,12 @@ def export(
     alone. An existing file is replaced only with `force`; a non-empty folder or a link, never. Raises
     `ConfigurationError` if the report cannot be written, or for an id that does not exist.
     """
-    results = results if samples is None else selected(results, samples)
-    told = _without_folders(results)
+    results = results if samples is None else select_samples(results, samples)
+    told = _hide_run_folders(results)
     if summary is None or samples is not None or (told.edits, told.answers) != (results.edits, results.answers):
         summary = summary_of(told)
     results = told
-    in_limits(side)
+    check_side(side)
     results = replace(results, samples=with_known_sources(results.samples))
     suffix = target.suffix.lower()
     if suffix in _OTHERS:
@@ -99,9 +99,9 @@ def export(
         raise ConfigurationError(
             Text("{} already exists; name a new folder, or a file that ends in .html or .zip", target)
         )
-    with written_whole(target) as temporary:
+    with write_atomically(target) as temporary:
         if suffix in (".html", ".htm"):
-            _write_page(results, summary, temporary, _Within, CopyLimits(side, 4 * side * side), language)
+            _write_page(results, summary, temporary, _EmbeddedPictures, CopyLimits(side, 4 * side * side), language)
         elif suffix == ".zip":
             folder = temporary.with_name(f"{temporary.name}.folder")
             try:
@@ -114,10 +114,10 @@ def export(
     return target
 
 
-def _without_folders(results: Results) -> Results:
+def _hide_run_folders(results: Results) -> Results:
     """Returns the records with no absolute path in what they say; where pictures are is not said."""
 
-    def of(judgements: Sequence[Judgement]) -> tuple[Judgement, ...]:
+    def hide_judgement_folders(judgements: Sequence[Judgement]) -> tuple[Judgement, ...]:
         return tuple(
             replace(
                 one,
@@ -134,22 +134,21 @@ def _without_folders(results: Results) -> Results:
         )
 
     plain = {
-        name: in_each_text(hide_folders, getattr(results, name))
-        for name in ("configuration", "resolved", "environment")
+        name: map_texts(hide_folders, getattr(results, name)) for name in ("configuration", "resolved", "environment")
     }
     return replace(
         results,
         **plain,
         edits=tuple(replace(edit, reason=hide_folders(edit.reason)) if edit.reason else edit for edit in results.edits),
-        judgements=of(results.judgements),
-        controls=of(results.controls),
-        battles=of(results.battles),
-        critiques=of(results.critiques),
+        judgements=hide_judgement_folders(results.judgements),
+        controls=hide_judgement_folders(results.controls),
+        battles=hide_judgement_folders(results.battles),
+        critiques=hide_judgement_folders(results.critiques),
         notes=tuple(map(hide_folders, results.notes)),
     )
 
 
-def in_limits(side: int) -> None:
+def check_side(side: int) -> None:
     """Raises `ConfigurationError` if `side` is out of the limits for pictures."""
     if not SMALLEST <= side <= LARGEST:
         raise ConfigurationError(Text("--size {}: must be from {} to {} pixels", side, SMALLEST, LARGEST))
@@ -167,7 +166,7 @@ def _write_page(
 
 def _write_folder(results: Results, summary: Summary, folder: Path, language: str, side: int) -> None:
     (folder / PICTURES).mkdir(parents=True)
-    pictures = _write_page(results, summary, folder / "index.html", _Beside, None, language)
+    pictures = _write_page(results, summary, folder / "index.html", _LinkedPictures, None, language)
     write_tables(results, summary, folder, language=language)
     make = partial(_write_picture, folder / PICTURES, CopyLimits(side, 4 * side * side))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
@@ -192,7 +191,7 @@ def _pack(folder: Path, file: Path, name: str) -> None:
 COLUMN = "sample_id"
 
 
-def selected(results: Results, ids: Collection[str]) -> Results:
+def select_samples(results: Results, ids: Collection[str]) -> Results:
     """Returns the run with these samples alone, without records of other samples or of the run as a whole.
 
     A note says that its numbers are those of a selection. Raises `ConfigurationError` for an id that is not in the
@@ -213,7 +212,7 @@ def selected(results: Results, ids: Collection[str]) -> Results:
         len(known),
     )
     return replace(
-        results.of_samples(chosen),
+        results.select_samples(chosen),
         name=f"{results.name} ({len(chosen)}/{len(known)})",
         published={},
         activities=(),
@@ -225,13 +224,13 @@ def selected(results: Results, ids: Collection[str]) -> Results:
     )
 
 
-def ids_in(file: Path) -> list[str]:
+def read_sample_ids(file: Path) -> list[str]:
     """Reads the ids in a CSV's column `sample_id`, as saved by the gallery or in `scores.csv`, each once.
 
     Raises `ConfigurationError` for a file that cannot be read, or has no such column.
     """
     try:
-        rows = list(named_rows(open_text(file), str(file), (COLUMN,)))
+        rows = list(read_named_rows(open_text(file), str(file), (COLUMN,)))
     except ConfigurationError as error:
         raise ConfigurationError(
             Text(

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
-from edit_eval.plugins.page.battle_entries import BattleEntry, battle_entry, won_by
+from edit_eval.plugins.page.battle_entries import BattleEntry, battle_entry, count_outcomes
 from edit_eval.plugins.page.shown_pictures import NoPicture, PictureAddresses, ShownPicture, address_of_picture
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.entries import entries
-from edit_eval.reporting.language import said
-from edit_eval.reporting.names import name_of, named_score
-from edit_eval.reporting.table import in_each
+from edit_eval.reporting.language import translate
+from edit_eval.reporting.names import name_of, score_title
+from edit_eval.reporting.table import map_languages
 from edit_eval.statistics.summary import Summary
 
 # -- what the page's scripts read (`templates/samples.js`, `gallery.js`, `detail.js`) --
@@ -162,7 +162,7 @@ def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> G
         },
         "judges": list(results.judges),
         "battle_judges": list(results.battle_judges),
-        "scoring": _scoring(results, summary),
+        "scoring": _judge_entries(results, summary),
         "names": _names(results),
         "no_edit": [status.value for status in NO_EDIT],
         "samples": [
@@ -191,7 +191,7 @@ def sample_entry(
         (critique.edit_model, critique.edit_seed): _critique(critique) for critique in critiques if not critique.repeat
     }
     others = {
-        address_of_picture(name): pictures.of_sample(sample, name) or NoPicture(missing="other_missing")
+        address_of_picture(name): pictures.address_of_sample(sample, name) or NoPicture(missing="other_missing")
         for name in sample.pictures
         if name != "source"
     }
@@ -206,7 +206,7 @@ def sample_entry(
         "description": sample.description,
         "rationale": sample.rationale,
         "fault": sample.fault,
-        "source": pictures.of_sample(sample) or {"missing": "source_missing"},
+        "source": pictures.address_of_sample(sample) or {"missing": "source_missing"},
         "battles": fought_out,
         "edits": [
             _edit(edit, fought_out, of_it, said.get((edit.edit_model, edit.edit_seed)), pictures)
@@ -218,7 +218,7 @@ def sample_entry(
     return document
 
 
-def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
+def _judge_entries(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
     """Returns each judge's headline and, in order, what is needed to show and sort each of its scores."""
     every = [part for parts in (False, True) for part in entries(summary.results, parts=parts)]
     digits = {(part.judge, part.score): part.digits for part in every}
@@ -231,7 +231,7 @@ def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
                     "highest": scale.highest,
                     "higher_is_better": scale.higher_is_better,
                     "digits": digits[judge, name],
-                    "title": in_each(partial(said, named_score(name, scale))),
+                    "title": map_languages(partial(translate, score_title(name, scale))),
                 }
                 for name, scale in scoring.scales.items()
                 if (judge, name) in digits
@@ -247,14 +247,14 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     categories = categories if any(categories) else {}  # of a benchmark without categories nothing is said
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
 
-    def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
-        return {key: in_each(partial(said, name_of(kind, key))) for key in keys}
+    def names_of(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {key: map_languages(partial(translate, name_of(kind, key))) for key in keys}
 
     return {
-        "category": named("short_category", categories),
-        "category_title": named("category", categories),
-        "difficulty": named("difficulty", difficulties),
-        "status": named("status", [status.value for status in Status]),
+        "category": names_of("short_category", categories),
+        "category_title": names_of("category", categories),
+        "difficulty": names_of("difficulty", difficulties),
+        "status": names_of("status", [status.value for status in Status]),
     }
 
 
@@ -265,7 +265,7 @@ def _edit(
     critique: CritiqueEntry | None,
     pictures: PictureAddresses,
 ) -> EditEntry:
-    picture = pictures.of_edit(edit) or NoPicture(missing="edit_missing") if edit.image else None
+    picture = pictures.address_of_edit(edit) or NoPicture(missing="edit_missing") if edit.image else None
     document: EditEntry = {
         "model": edit.edit_model,
         "edit_seed": edit.edit_seed,
@@ -279,7 +279,7 @@ def _edit(
         "flags": edit.flags,
         "made_in": edit.made_in,
         "picture": picture or {"missing": "no_edit"},
-        "won": won_by(edit, battles),
+        "won": count_outcomes(edit, battles),
         "judgements": list(map(_judgement, judgements)),
     }
     if any(edit.own_size):

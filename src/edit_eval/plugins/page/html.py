@@ -13,12 +13,12 @@ from markupsafe import Markup
 
 from edit_eval.reporting.marks import MARKS, mark_of
 from edit_eval.reporting.report_content import template_environment
-from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, Words, in_each, in_language
+from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, Words, map_languages, translate_words
 
 _DRAWN = Markup('<svg class="mark series-{}" viewBox="-1.3 -1.3 2.6 2.6" aria-hidden="true"><path d="{}"/></svg>')
 
 
-def drawn_mark(place: int) -> Markup:
+def mark_markup(place: int) -> Markup:
     """Returns the mark in its colour, for a page with `page.css`."""
     return _DRAWN.format(place % len(MARKS) + 1, mark_of(place))
 
@@ -35,9 +35,9 @@ _LINK, _LEFT = Markup('<a href="{}">{}</a>'), Markup(' style="text-align: left"'
 _FIGURE = Markup(' style="text-align: right; white-space: nowrap"')
 
 
-def followed(words: Words, language: str) -> Markup:
+def language_markup(words: Words, language: str) -> Markup:
     """Returns words that change with the page's language if they differ; data stays as it is, escaped."""
-    said = in_each(partial(in_language, words))
+    said = map_languages(partial(translate_words, words))
     if len(set(said.values())) == 1:
         return Markup("{}").format(said[language])
     return Markup('<span data-words="{}">{}</span>').format(json.dumps(said), said[language])
@@ -45,10 +45,10 @@ def followed(words: Words, language: str) -> Markup:
 
 def page_table(table: Table[Any], language: str) -> Markup:
     """Draws a table in its own scrolling area; groups span their rows, quiet rows have a body of their own above."""
-    label = in_each(partial(in_language, table.label))
+    label = map_languages(partial(translate_words, table.label))
     columns = table.flat
     head = Markup("\n").join(_head(column, language) for column in columns)
-    above = _above(columns, language) if any(column.over for column in columns) else Markup("")
+    above = _heading_row(columns, language) if any(column.over for column in columns) else Markup("")
     bodies = Markup("").join(body for rows in table.groups() for body in _bodies(table, rows, language))
     return Markup(
         '<div class="scrolling" tabindex="0" role="region" aria-label="{}" data-words-label="{}">\n'
@@ -61,7 +61,7 @@ def page_sheet(sheet: Sheet, language: str) -> Markup:
     drawn = [
         page_table(part, language)
         if isinstance(part, Table)
-        else Markup("<p{}>{}</p>").format(_attributes(part.look), followed(part.words, language))
+        else Markup("<p{}>{}</p>").format(_attributes(part.look), language_markup(part.words, language))
         for part in sheet
         if part != Line()
     ]
@@ -70,17 +70,17 @@ def page_sheet(sheet: Sheet, language: str) -> Markup:
 
 def _head(column: Column[Any], language: str) -> Markup:
     classes = _attributes("number" if column.kind == "number" else "", "drawn" if column.strip else "")
-    title = followed(column.title, language)
+    title = language_markup(column.title, language)
     if column.head_mark is not None:
-        title = drawn_mark(column.head_mark) + Markup('<span class="unseen">{}</span>').format(title)
+        title = mark_markup(column.head_mark) + Markup('<span class="unseen">{}</span>').format(title)
     return Markup('<th scope="col"{}>{}</th>').format(classes, title)
 
 
-def _above(columns: Sequence[Column[Any]], language: str) -> Markup:
+def _heading_row(columns: Sequence[Column[Any]], language: str) -> Markup:
     """Draws a row of headings that span those below them."""
     spans = [list(some) for _, some in groupby(columns, key=lambda column: column.over)]
     cells = (
-        Markup('<th scope="colgroup" colspan="{}">{}</th>').format(len(some), followed(some[0].over, language))
+        Markup('<th scope="colgroup" colspan="{}">{}</th>').format(len(some), language_markup(some[0].over, language))
         if some[0].over
         else Markup('<td colspan="{}"></td>').format(len(some))
         for some in spans
@@ -95,20 +95,20 @@ def _bodies(table: Table[Row], rows: list[Row], language: str) -> Iterator[Marku
         lines = Markup("\n").join(
             Markup("<tr{}>{}</tr>").format(_attributes(table.look(row) if some is others else ""), cells)
             for number, row in enumerate(some)
-            for cells in [_spanning(table, some, number, language) + _cells(table, row, language)]
+            for cells in [_group_cell(table, some, number, language) + _cells(table, row, language)]
         )
         if some:
             yield Markup("<tbody{}>\n{}\n</tbody>\n").format(_attributes(style), lines)
 
 
-def _spanning(table: Table[Row], rows: list[Row], number: int, language: str) -> Markup:
+def _group_cell(table: Table[Row], rows: list[Row], number: int, language: str) -> Markup:
     """Draws the cell of the group: before the first of its rows, and empty before quiet ones."""
     if table.group is None or (number and table.look(rows[0]) != "quiet"):
         return Markup("")
     if table.look(rows[0]) == "quiet":
         return Markup("<td></td>")
     span, look = len(rows), table.group.look_of(rows[0])
-    words = _words(table.group, rows[0], lambda text: followed(text, language), linked=True)
+    words = _words(table.group, rows[0], lambda text: language_markup(text, language), linked=True)
     return Markup('<th scope="rowgroup" rowspan="{}"{}>{}</th>\n').format(span, _attributes(look), words)
 
 
@@ -117,7 +117,7 @@ def _cells(table: Table[Row], row: Row, language: str) -> Markup:
     first = next((column for column in columns if column.kind == "name"), None)
     cells = []
     for column in columns:
-        words = _words(column, row, lambda text: followed(text, language), linked=True)
+        words = _words(column, row, lambda text: language_markup(text, language), linked=True)
         kind = "number" if column.kind == "number" else "", "drawn" if column.strip else ""
         classes = _attributes(*kind, column.look_of(row))
         head = Markup('<th scope="row" class="inner">{}</th>').format(words)
@@ -128,14 +128,14 @@ def _cells(table: Table[Row], row: Row, language: str) -> Markup:
 def _words(column: Column[Row], row: Row, say: Callable[[Words], Markup], *, linked: bool) -> Markup:
     words, to, aside = say(column.cell(row)), column.to(row) if linked else "", column.aside(row)
     if linked and column.strip and (strip := column.strip(row)):
-        words = _drawn(strip, words)
+        words = _strip_markup(strip, words)
     shown = _LINK.format(to, words) if to else words
     if linked and column.mark:
-        shown = drawn_mark(column.mark(row)) + shown
+        shown = mark_markup(column.mark(row)) + shown
     return shown + Markup(" <small>{}</small>").format(say(aside)) if aside else shown
 
 
-def _drawn(strip: Strip, words: Markup) -> Markup:
+def _strip_markup(strip: Strip, words: Markup) -> Markup:
     low, mean, high = (100 * share for share in (strip.low, strip.mean, strip.high))
     place, line = strip.place % len(MARKS) + 1, min(98.4, max(0.0, mean - 0.8))
     asked = "" if strip.asked is None else _ASKED.format(100 * strip.asked - 0.4)
@@ -150,7 +150,7 @@ def notebook_table(table: Table[Any], language: str, cut: Callable[[str], str]) 
     """Draws a table without a style sheet, in the notebook's own colours; `cut` shortens text from data."""
 
     def say(words: Words) -> Markup:
-        return Markup("{}").format(cut(in_language(words, language)))
+        return Markup("{}").format(cut(translate_words(words, language)))
 
     columns = table.flat
     heads = (Markup("<th{}>{}</th>").format(_side(column), say(column.title)) for column in columns)
@@ -184,7 +184,7 @@ def notebook_sheet(sheet: Sheet, language: str, cut: Callable[[str], str]) -> Ma
 
 
 def _plain(line: Line, language: str) -> Markup:
-    words = Markup("{}{}").format(in_language(line.head, language), in_language(line.words, language))
+    words = Markup("{}{}").format(translate_words(line.head, language), translate_words(line.words, language))
     tag = {"strong": "strong", "quiet": "small"}.get(line.look)
     return Markup(f"<{tag}>{{}}</{tag}>").format(words) if tag else words
 

@@ -23,24 +23,24 @@ from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnails
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import section_of
-from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
+from edit_eval.reporting.comparison_tables import columns_table, comparison_by_judge, pairs_table
 from edit_eval.reporting.entries import Entry, controls_of, entries, headlines
-from edit_eval.reporting.language import said, spoken
-from edit_eval.reporting.names import NAMES, named_score
-from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, unshown_lines, wrong_lines
-from edit_eval.reporting.report_content import say_in
+from edit_eval.reporting.language import current_language, translate
+from edit_eval.reporting.names import NAMES, score_title
+from edit_eval.reporting.remarks import examination_lines, footnotes, no_interval, unshown_lines, wrong_lines
+from edit_eval.reporting.report_content import translate_template
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import digits, paragraph, verdict_sheet
-from edit_eval.reporting.verdict_drawing import drawing
+from edit_eval.reporting.verdict_drawing import draw_verdict
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
 from edit_eval.statistics.summary import Summary
-from edit_eval.statistics.verdict import Verdict, ranked
-from edit_eval.text import Text, joined
+from edit_eval.statistics.verdict import Verdict, sort_by_place
+from edit_eval.text import Text, join_texts
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """Limits: samples and edit models with pictures; rows of the table; notes."""
@@ -51,7 +51,7 @@ CELLS = 160
 
 
 @dataclass(frozen=True)
-class _Said:
+class _JudgementWords:
     """A judge's number for an edit, or why there is none, and its words."""
 
     judge: str
@@ -66,13 +66,13 @@ class _Shown:
 
     place: int | None
     missing: str = ""
-    said: tuple[_Said, ...] = ()
+    said: tuple[_JudgementWords, ...] = ()
 
 
 def notebook_html(results: Results, summary: Summary, page: Path, *, language: str) -> str:
     """Returns the run as HTML. `page` is its report, named if it exists."""
     parts = entries(summary.results)
-    samples = with_known_sources(_spread(results.samples))
+    samples = with_known_sources(_pick_samples(results.samples))
     models = results.edit_models[:MODELS]
     run = Path(os.path.abspath(results.directory))
     pictures = PageFiles(run / "report", run)
@@ -81,10 +81,10 @@ def notebook_html(results: Results, summary: Summary, page: Path, *, language: s
     template = _templates(language).get_template("notebook.html.j2")
     return template.render(
         results=results,
-        coverage=joined(coverage_words(summary), " "),
+        coverage=join_texts(coverage_words(summary), " "),
         notes=[one_line(note, 2 * CELLS) for note in results.notes[:LINES]],
         more_notes=max(0, len(results.notes) - LINES),
-        examined=examined_lines(summary.judges),
+        examined=examination_lines(summary.judges),
         wrong=wrong_lines(summary),
         unshown=unshown_lines(summary),
         verdict=_verdict(summary.verdict, language),
@@ -110,18 +110,18 @@ def notebook_html(results: Results, summary: Summary, page: Path, *, language: s
 
 def _verdict(verdict: Verdict, language: str) -> Markup:
     """Returns the answer, the drawing by the first judge that has a say, and what to do next."""
-    opinions = verdict.drawn
-    drawn = drawing(opinions[0], digits(opinions[0]), language) if opinions else Markup("")
+    opinions = verdict.drawable_opinions
+    drawn = draw_verdict(opinions[0], digits(opinions[0]), language) if opinions else Markup("")
     sheet = notebook_sheet(verdict_sheet(verdict, drawn=False), language, _short)
     rests = notebook_sheet([Line(line) for line in paragraph(verdict)], language, one_line)
-    words = said(Text("On what this rests"), language)
+    words = translate(Text("On what this rests"), language)
     folded = Markup("<details><summary>{}</summary>{}</details>").format(words, rests) if opinions else Markup("")
     return Markup("<div>{}{}{}</div>").format(sheet, drawn, folded)
 
 
 def _comparisons(summary: Summary) -> Iterator[Table[Any]]:
     """Yields the table of pairs by each judge, shortened."""
-    for _, columns, pairs in compared(summary)[:LINES]:
+    for _, columns, pairs in comparison_by_judge(summary)[:LINES]:
         if len(columns) > 1:
             yield pairs_table(pairs[:ROWS])
 
@@ -130,18 +130,18 @@ def comparison_html(comparison: Comparison) -> str:
     """Returns who wins by each judge, the ranks, the pairs, and the notes."""
     sheet: list[Line | Table[Any]] = []
     for judge in comparison.judges:
-        columns = ranked([column for column in comparison.columns if column.judge == judge])
+        columns = sort_by_place([column for column in comparison.columns if column.judge == judge])
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
         sheet += [Line(judge), columns_table(columns[:ROWS])]
         sheet += [pairs_table(pairs[:ROWS])] if pairs else []
     sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
-    verdict = _verdict(comparison.verdict, spoken())
-    return str(Markup("{}{}").format(verdict, notebook_sheet(sheet, spoken(), _short)))
+    verdict = _verdict(comparison.verdict, current_language())
+    return str(Markup("{}{}").format(verdict, notebook_sheet(sheet, current_language(), _short)))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:
     """Returns a row for each mean, with its interval and coverage."""
-    language = spoken()
+    language = current_language()
     digits = {(mean.judge, mean.score): formats.decimals(mean.scale, abs(mean.value or 0.0)) for mean in means}
 
     def number(mean: MeanScore, value: float | None) -> str:
@@ -162,10 +162,10 @@ def means_html(means: Sequence[MeanScore]) -> str:
 
 def analysis_html(name: str, document: Any) -> str:
     """Returns the output of the analysis's verb."""
-    return str(notebook_sheet(section_of(name, document).sheet(), spoken(), one_line))
+    return str(notebook_sheet(section_of(name, document).sheet(), current_language(), one_line))
 
 
-def refused_html(reason: str) -> str:
+def refusal_html(reason: str) -> str:
     """Returns the message for a folder that cannot be read as a run."""
     return str(_templates("en").from_string("<p>{{ line(reason) }}</p>").render(reason=reason))
 
@@ -173,15 +173,15 @@ def refused_html(reason: str) -> str:
 def _templates(language: str) -> jinja2.Environment:
     environment = page_environment(language)
     environment.globals.update(
-        say=partial(say_in, language),
-        named=lambda part: named_score(part.score, part.scale),
+        say=partial(translate_template, language),
+        named=lambda part: score_title(part.score, part.scale),
         line=_short,
         table=lambda table: notebook_table(table, language, _short),
     )
     return environment
 
 
-def _spread(samples: Sequence[Sample]) -> list[Sample]:
+def _pick_samples(samples: Sequence[Sample]) -> list[Sample]:
     """Picks the samples to show, evenly spaced in the benchmark's order, so neither the best nor the worst."""
     count = min(SAMPLES, len(samples))
     return [samples[place * len(samples) // count] for place in range(count)]
@@ -198,37 +198,42 @@ def _row(
         for judgement in results.judgements
         if (judgement.sample_id, judgement.edit_seed, judgement.repeat) == (sample.id, 0, 0)
     ]
-    shown = pictures.of_sample(sample)
+    shown = pictures.address_of_sample(sample)
     row = [
         _Shown(shown["thumbnail"])
         if shown
-        else _Shown(None, said(Text("The source image is not on this computer."), language))
+        else _Shown(None, translate(Text("The source image is not on this computer."), language))
     ]
     for model in models:
-        words = tuple(_said(judgement, digits, language) for judgement in judgements if judgement.edit_model == model)
+        words = tuple(
+            _judgement_words(judgement, digits, language) for judgement in judgements if judgement.edit_model == model
+        )
         row.append(replace(_edit(edits.get(model), pictures, language), said=words))
     return row
 
 
 def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
     if edit is None or edit.status is not Status.OK:
-        status = said((edit.status if edit else Status.PENDING).words, language)
+        status = translate((edit.status if edit else Status.PENDING).words, language)
         return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
-    shown = pictures.of_edit(edit)
+    shown = pictures.address_of_edit(edit)
     return (
         _Shown(shown["thumbnail"])
         if shown
-        else _Shown(None, said(Text("The file of this edit is no longer there."), language))
+        else _Shown(None, translate(Text("The file of this edit is no longer there."), language))
     )
 
 
-def _said(judgement: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
+def _judgement_words(judgement: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _JudgementWords:
     if judgement.score is None:
-        return _Said(
-            judgement.judge, said(NAMES["status"][judgement.status.value], language), False, _short(judgement.reason)
+        return _JudgementWords(
+            judgement.judge,
+            translate(NAMES["status"][judgement.status.value], language),
+            False,
+            _short(judgement.reason),
         )
     number = formats.score(judgement.score, digits.get((judgement.judge, judgement.headline), 2))
-    return _Said(judgement.judge, number, True, _short(judgement.reason))
+    return _JudgementWords(judgement.judge, number, True, _short(judgement.reason))
 
 
 def _short(words: str) -> str:

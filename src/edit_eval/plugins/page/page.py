@@ -36,20 +36,20 @@ from edit_eval.json_values import JsonObject
 from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.plugins.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.plugins.page.gallery import gallery
-from edit_eval.plugins.page.html import followed, page_environment, page_sheet, page_table
+from edit_eval.plugins.page.html import language_markup, page_environment, page_sheet, page_table
 from edit_eval.plugins.page.shown_pictures import PageFiles, PictureAddresses, thumbnails
 from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
-from edit_eval.reporting.entries import Entry, link, to_part
-from edit_eval.reporting.language import catalogue, said, said_own
+from edit_eval.reporting.entries import Entry, link, link_to_part
+from edit_eval.reporting.language import catalogue, translate, translate_description
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES, judge_words, name_of, scale_words, score_name
-from edit_eval.reporting.report_content import RunContent, content_of, say_in
-from edit_eval.reporting.table import Sheet, in_each
+from edit_eval.reporting.report_content import RunContent, content_of, translate_template
+from edit_eval.reporting.table import Sheet, map_languages
 from edit_eval.statistics.summary import Summary
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
@@ -102,7 +102,7 @@ def portable_page(
     yield from _parts(results, summary, language, pictures, size=size, linked=False)
 
 
-def served_page(results: Results, summary: Summary, served: Served, *, language: str) -> str:
+def server_page(results: Results, summary: Summary, served: Served, *, language: str) -> str:
     """Returns the same page for a server, from which it fetches pictures as they are looked at."""
     return "".join(_parts(results, summary, language, served.pictures, served))
 
@@ -116,9 +116,9 @@ def _parts(
     size: CopyLimits | None = None,
     linked: bool = True,
 ) -> Iterator[str]:
-    drawn = in_each(partial(charts, results, summary))
+    drawn = map_languages(partial(charts, results, summary))
     content = content_of(results, summary)
-    titles = in_each(partial(title, results.name, content.parts))
+    titles = map_languages(partial(title, results.name, content.parts))
     above, rest = _document(
         content,
         language,
@@ -133,7 +133,7 @@ def _parts(
     data = {
         "language": language,
         "titles": titles,
-        **spoken_by(closed(*_SCRIPTS, more=served.script if served else "")),
+        **script_translations(join_scripts(*_SCRIPTS, more=served.script if served else "")),
         "charts": drawn,
         "reasons": _reasons(results),
         "groups": _groups(summary),
@@ -141,7 +141,7 @@ def _parts(
     }
     if served:
         data = {**data, **served.data}
-    yield embedded_json(data)
+    yield script_json(data)
     yield scripts
     if isinstance(pictures, PageFiles):
         yield from _thumbnails(pictures, size or size_of_run(results.samples, results.edits))
@@ -151,7 +151,7 @@ def _parts(
 def _groups(summary: Summary) -> JsonObject:
     """Returns by its key each group of samples that an analysis tells: its label in each language, and their ids."""
     return {
-        group.key: {"label": in_each(partial(said, group.label)), "samples": list(group.sample_ids)}
+        group.key: {"label": map_languages(partial(translate, group.label)), "samples": list(group.sample_ids)}
         for section in sections(summary)
         for document in section.documents
         for group in section.of.groups(document)
@@ -167,22 +167,22 @@ def _reasons(results: Results) -> dict[str, dict[str, str]]:
     given = {edit.reason for edit in results.edits}
     given |= {judgement.reason for judgement in judged if judgement.status is not Status.OK}
     given |= {reason for judgement in judged for _, reason in judgement.missing.values()}
-    in_language = in_each(lambda language: {reason: said_own(reason, language) for reason in given})
+    in_language = map_languages(lambda language: {reason: translate_description(reason, language) for reason in given})
     return {
         language: {reason: translated for reason, translated in of.items() if translated != reason}
         for language, of in in_language.items()
     }
 
 
-def spoken_by(script: str) -> JsonObject:
+def script_translations(script: str) -> JsonObject:
     """Returns what `elements.js` has to know to say a script's sentences: the languages, and what is said in each."""
     return {
         "languages": {code: {"tag": row.tag, "dates": row.dates} for code, row in SPOKEN.items()},
-        "translations": in_each(lambda language: _known(sentences(script), catalogue(language))),
+        "translations": map_languages(lambda language: _select_translations(sentences(script), catalogue(language))),
     }
 
 
-def _known(said: Sequence[str], translations: Mapping[str, str]) -> dict[str, str]:
+def _select_translations(said: Sequence[str], translations: Mapping[str, str]) -> dict[str, str]:
     return {words: translations[words] for words in said if words in translations}
 
 
@@ -197,7 +197,7 @@ def _thumbnails(pictures: PageFiles, size: CopyLimits) -> Iterator[str]:
         yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
 
 
-def embedded_json(data: Any) -> str:
+def script_json(data: Any) -> str:
     """Returns JSON that is safe inside a script element: ASCII, without a `<` that could end it.
 
     With ASCII the browser, too, stores a byte per character, which matters at 60 MB.
@@ -217,7 +217,7 @@ def _document(
     files_beside: bool,
 ) -> str:
     style = stylesheet(*_STYLES, more=served.style if served else "")
-    script = closed(*_SCRIPTS, more=served.script if served else "")
+    script = join_scripts(*_SCRIPTS, more=served.script if served else "")
     early, drawing = asset(_EARLY), vega()
     results, parts = content.results, content.parts
     return (
@@ -235,7 +235,7 @@ def _document(
             served=served,
             title=title,
             **vars(verdict_content(results, content.summary, language)),
-            made=_made(drawn),
+            made=_count_charts(drawn),
             chart_titles={
                 **TITLES,
                 **{section.name: section.of.chart_title or section.title for section in content.sections},
@@ -258,11 +258,11 @@ def title(name: str, parts: Sequence[Entry], language: str) -> str:
     means = [f"{part.series} {part.number(part.overall.mean)}" for part in parts[:_TITLE_NAMES]]
     means += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
-        means.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))
-    return f"{name}: {said(joined(means, ''), language)}" if means else name
+        means.append(translate(Text("{} scored", formats.coverage(parts[0].coverage)), language))
+    return f"{name}: {translate(join_texts(means, ''), language)}" if means else name
 
 
-def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
+def _count_charts(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
     """Counts charts by name and choice of scores; None groups charts that belong to no choice."""
     return {name: Counter(chart.get("usermeta", {}).get("score") for chart in some) for name, some in drawn.items()}
 
@@ -285,7 +285,7 @@ def stylesheet(*names: str, more: str = "") -> str:
     return "\n".join([*map(asset, names), more]).strip()
 
 
-def closed(*names: str, more: str = "") -> str:
+def join_scripts(*names: str, more: str = "") -> str:
     """Joins scripts of the page in a scope of their own."""
     return "(() => {\n'use strict';\n" + "\n".join([*map(asset, names), more]).strip() + "\n})();"
 
@@ -304,12 +304,14 @@ def asset(name: str) -> str:
 def page_templates(language: str) -> jinja2.Environment:
     """Returns the page's templates, with words that follow the language the reader chooses."""
     environment = page_environment()
-    follow = partial(followed, language=language)
+    follow = partial(language_markup, language=language)
 
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
         """Returns a sentence in each language, its fields translated, too, if they have words of their own."""
-        return in_each(
-            lambda language: say_in(language, words, *(_in(language, field) for field in fields), context=context)
+        return map_languages(
+            lambda language: translate_template(
+                language, words, *(_pick_language(language, field) for field in fields), context=context
+            )
         )
 
     def option(value: str, words: str) -> Markup:
@@ -321,7 +323,7 @@ def page_templates(language: str) -> jinja2.Environment:
         return Markup(' {}="{}" data-words-{}="{}"').format(name, said[language], mark, json.dumps(said))
 
     def durations(seconds: float | None) -> dict[str, str]:
-        return in_each(lambda language: formats.duration(seconds, language))
+        return map_languages(lambda language: formats.duration(seconds, language))
 
     environment.globals.update(
         table=lambda table: page_table(table, language),
@@ -335,11 +337,11 @@ def page_templates(language: str) -> jinja2.Environment:
         score_name=score_name,
         judge_words=judge_words,
         link=link,
-        to_part=to_part,
+        to_part=link_to_part,
         scale_words=lambda part, **how: scale_words(part.scale, **how),
     )
     environment.filters.update(
-        listed=lambda names: joined(names, ", "),
+        listed=lambda names: join_texts(names, ", "),
         follow=follow,
         durations=durations,
         duration=lambda seconds: follow(durations(seconds)),
@@ -347,7 +349,7 @@ def page_templates(language: str) -> jinja2.Environment:
     return environment
 
 
-def _in(language: str, value: object) -> object:
+def _pick_language(language: str, value: object) -> object:
     return value[language] if isinstance(value, dict) else value
 
 
@@ -415,14 +417,14 @@ def vega() -> str:
     wanted = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     known = vl_convert.get_vegalite_versions()
     version = wanted if wanted in known else known[-1]
-    bundle = _kept(version)
+    bundle = _read_bundle(version)
     if bundle is None:
         bundle = vl_convert.javascript_bundle(_BEGIN, vl_version=version)
-        _keep(bundle, version)
+        _write_bundle(bundle, version)
     return "(() => {\n" + bundle.replace("\r\n", "\n").replace("</script", "<\\/script") + "\n})();"
 
 
-def _kept(version: str) -> str | None:
+def _read_bundle(version: str) -> str | None:
     """Returns the cached bundle if it is intact."""
     try:
         digest, _, bundle = _file(version).read_bytes().decode().partition("\n")
@@ -431,7 +433,7 @@ def _kept(version: str) -> str | None:
     return bundle if digest == _digest(bundle) else None
 
 
-def _keep(bundle: str, version: str) -> None:
+def _write_bundle(bundle: str, version: str) -> None:
     with contextlib.suppress(*_NO_CACHE):
         write_durably(f"{_digest(bundle)}\n{bundle}".encode(), _file(version))
 
@@ -454,8 +456,8 @@ def document_page(title: Text, heading: Text, sheet: Sheet, language: str) -> st
         .get_template("analysis.html.j2")
         .render(
             language=language,
-            title=said(title, language),
-            heading=said(heading, language),
+            title=translate(title, language),
+            heading=translate(heading, language),
             style=Markup(style),
             policy=f"default-src 'none'; style-src {digest_of(style)}",
             sheet=page_sheet(sheet, language),

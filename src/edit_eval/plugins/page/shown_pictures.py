@@ -58,8 +58,8 @@ ShownPicture = PicturePlace | PictureAddress | NoPicture
 class PictureAddresses(Protocol):
     """Gives each picture in a gallery the place or address of its thumbnail, and a link to its file."""
 
-    def of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | PictureAddress | None: ...
-    def of_edit(self, edit: Edit) -> PicturePlace | PictureAddress | None: ...
+    def address_of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | PictureAddress | None: ...
+    def address_of_edit(self, edit: Edit) -> PicturePlace | PictureAddress | None: ...
 
 
 @dataclass
@@ -75,12 +75,12 @@ class PageFiles:
     """For a picture with a known digest, the file that keeps its small copy between drawings."""
     _places: dict[Path, int] = field(default_factory=dict)
 
-    def of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | None:
+    def address_of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | None:
         """Returns the addresses of one of a sample's pictures, by its name in the records."""
         picture = sample.pictures.get(name)
         return self.add(Path(os.path.abspath(picture.path)), picture.digest) if picture and picture.path else None
 
-    def of_edit(self, edit: Edit) -> PicturePlace | None:
+    def address_of_edit(self, edit: Edit) -> PicturePlace | None:
         """Returns the addresses of an edit, or None for a path outside the run directory: a record may say anything."""
         path = os.path.normpath(os.path.join(self.run_directory, edit.image))
         return self.add(Path(path), edit.pixels) if path.startswith(f"{self.run_directory}{os.sep}") else None
@@ -128,7 +128,7 @@ def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes |
         if kept is None:
             return small_copy(open_picture(path), size)
         with suppress(OSError, ValueError):
-            if (data := _taken(path, size, kept)) is not None:
+            if (data := _reuse_copy(path, size, kept)) is not None:
                 return data
         data = small_copy(open_picture(path), size)
         with suppress(OSError):  # the report does not need it
@@ -138,7 +138,7 @@ def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes |
         return None
 
 
-def _taken(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
+def _reuse_copy(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
     """Returns a thumbnail made from the copy at `kept`; None if no copy there will do."""
     file_status = kept.lstat()
     if not stat.S_ISREG(file_status.st_mode) or file_status.st_mtime < path.stat().st_mtime:
@@ -163,11 +163,11 @@ def thumbnails(
     """
     threads = min(_THREADS, os.cpu_count() or 1)
     with ThreadPoolExecutor(threads) as pool:
-        for made in _ahead(pool, paths, size, kept, 2 * threads):
+        for made in _make_thumbnails(pool, paths, size, kept, 2 * threads):
             yield None if made is None else base64.b64encode(made).decode("ascii")
 
 
-def _ahead(
+def _make_thumbnails(
     pool: ThreadPoolExecutor, paths: Iterable[Path], size: CopyLimits, kept: Mapping[Path, Path], ahead: int
 ) -> Iterator[bytes | None]:
     under_way: deque[Future[bytes | None]] = deque()

@@ -9,7 +9,7 @@ import altair as alt
 from edit_eval.json_values import JsonObject
 from edit_eval.records import Activity, Results
 from edit_eval.reporting.chart_parts import AnyChart, chart_of_rows
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.summary import Summary
@@ -44,7 +44,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
         results.activities, key=lambda activity: KINDS.index(activity.kind) if activity.kind in KINDS else len(KINDS)
     )
     rows = [_activity_row(layer, begins[layer.start_number], seconds, language) for layer in in_layers]
-    x = alt.X("begin:Q", title=said(unit, language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
+    x = alt.X("begin:Q", title=translate(unit, language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
     bars = (
         chart_of_rows(rows, "device", devices, 26)
         .mark_bar(size=16, clip=True)
@@ -53,10 +53,10 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
             x2=alt.X2("end:Q"),
             color=_kind_colour(KINDS, language),
             tooltip=[
-                alt.Tooltip("kind:N", title=said(Text("Activity"), language)),
-                alt.Tooltip("model:N", title=said(Text("Model"), language)),
-                alt.Tooltip("what:N", title=said(Text("Samples"), language)),
-                alt.Tooltip("seconds:Q", title=said(Text("Seconds"), language), format=".1f"),
+                alt.Tooltip("kind:N", title=translate(Text("Activity"), language)),
+                alt.Tooltip("model:N", title=translate(Text("Model"), language)),
+                alt.Tooltip("what:N", title=translate(Text("Samples"), language)),
+                alt.Tooltip("seconds:Q", title=translate(Text("Seconds"), language), format=".1f"),
             ],
         )
     )
@@ -88,7 +88,7 @@ def _unit(last: float) -> tuple[Text, float]:
 def _activity_row(activity: Activity, start: float, unit_seconds: float, language: str) -> JsonObject:
     return {
         "device": one_line(activity.device),
-        "kind": said(name_of("kind", one_line(activity.kind)), language),
+        "kind": translate(name_of("kind", one_line(activity.kind)), language),
         "model": one_line(activity.model),
         "what": one_line(activity.what, 80),
         # Enough digits for a screen; the records keep the rest.
@@ -108,7 +108,7 @@ def utilisation(summary: Summary, language: str) -> list[AnyChart]:
         rows += [
             {
                 "device": one_line(name),
-                "kind": said(name_of("kind", kind), language),
+                "kind": translate(name_of("kind", kind), language),
                 "order": place,
                 "share": kinds[kind] / whole,
                 "seconds": kinds[kind],
@@ -122,16 +122,16 @@ def utilisation(summary: Summary, language: str) -> list[AnyChart]:
         chart_of_rows(rows, "device", list(map(one_line, devices)), 26)
         .mark_bar(size=16)
         .encode(
-            x=alt.X("share:Q", title=said(Text("Share of wall time"), language), scale=alt.Scale(domain=[0, 1])).axis(
-                format="%", grid=False, tickCount=5
-            ),
+            x=alt.X(
+                "share:Q", title=translate(Text("Share of wall time"), language), scale=alt.Scale(domain=[0, 1])
+            ).axis(format="%", grid=False, tickCount=5),
             color=_kind_colour(order, language),
             order=alt.Order("order:Q"),
             tooltip=[
-                alt.Tooltip("device:N", title=said(Text("Device"), language)),
-                alt.Tooltip("kind:N", title=said(Text("Activity"), language)),
-                alt.Tooltip("share:Q", title=said(Text("Share of wall time"), language), format=".1%"),
-                alt.Tooltip("seconds:Q", title=said(Text("Seconds"), language), format=".0f"),
+                alt.Tooltip("device:N", title=translate(Text("Device"), language)),
+                alt.Tooltip("kind:N", title=translate(Text("Activity"), language)),
+                alt.Tooltip("share:Q", title=translate(Text("Share of wall time"), language), format=".1%"),
+                alt.Tooltip("seconds:Q", title=translate(Text("Seconds"), language), format=".0f"),
             ],
         )
     )
@@ -142,7 +142,8 @@ def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
     return alt.Color(
         "kind:N",
         scale=alt.Scale(
-            domain=[said(name_of("kind", kind), language) for kind in kinds], range=[COLOURS[kind] for kind in kinds]
+            domain=[translate(name_of("kind", kind), language) for kind in kinds],
+            range=[COLOURS[kind] for kind in kinds],
         ),
         legend=alt.Legend(orient="top", direction="horizontal", title=None),
     )

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import Force, RunFolder, answer
 from edit_eval.verbs.contract import Verb
@@ -32,12 +32,12 @@ class ExportVerb(Verb):
         force: Force = False,
     ) -> None:
         """Writes it, and prints where it is."""
-        from edit_eval.plugins.page.export import export, ids_in
+        from edit_eval.plugins.page.export import export, read_sample_ids
         from edit_eval.run import Run
 
         made = Run(run)
-        ids = None if samples is None else ids_in(samples)
+        ids = None if samples is None else read_sample_ids(samples)
         written = export(
             made.results, made.summary, target, language=made.language, side=size, samples=ids, force=force
         )
-        answer(lambda: {"written": str(written)}, lambda: print(said(Text("report: {}", written))))
+        answer(lambda: {"written": str(written)}, lambda: print(translate(Text("report: {}", written))))

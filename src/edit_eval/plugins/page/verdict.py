@@ -12,24 +12,24 @@ from typing import Any
 
 from markupsafe import Markup
 
-from edit_eval.plugins.page.html import followed
+from edit_eval.plugins.page.html import language_markup
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
-from edit_eval.reporting.comparison_tables import columns_table, compared, digits_of, pairs_table
-from edit_eval.reporting.entries import Entry, category_names, edit_side, entries, headlines, link, to_failures
-from edit_eval.reporting.formats import signed
+from edit_eval.reporting.comparison_tables import columns_table, comparison_by_judge, digits_of, pairs_table
+from edit_eval.reporting.entries import Entry, category_names, edit_side, entries, headlines, link, link_to_failures
+from edit_eval.reporting.formats import format_signed
 from edit_eval.reporting.marks import MARKS, mark_of
 from edit_eval.reporting.names import judge_words, name_of
-from edit_eval.reporting.remarks import examined_lines, unshown_lines, wrong_lines
+from edit_eval.reporting.remarks import examination_lines, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.results_sheet import lost_edits
-from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
-from edit_eval.reporting.table import Column, Table, in_each
+from edit_eval.reporting.strengths import sort_by_strength
+from edit_eval.reporting.table import Column, Table, map_languages
 from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
-from edit_eval.reporting.verdict_drawing import Ruler, drawing
-from edit_eval.statistics.battles import Fought, JudgeBattles, fought
+from edit_eval.reporting.verdict_drawing import Ruler, draw_verdict
+from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, battle_outcome
 from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.comparison import ComparisonDocument
 from edit_eval.statistics.failures import FailureGroup, ModelEdits
@@ -41,7 +41,7 @@ from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _JudgeStatement:
     """What one judge says of all edit models."""
 
     judge: str
@@ -65,21 +65,21 @@ _CONTROLS = {
 }
 
 
-def _judged(summary: Summary) -> list[_Judged]:
+def _judge_statements(summary: Summary) -> list[_JudgeStatement]:
     """Returns what each judge says, in the summary's order."""
     parts = headlines(entries(summary.results))
-    tested = {judge: (columns, pairs) for judge, columns, pairs in compared(summary)}
+    tested = {judge: (columns, pairs) for judge, columns, pairs in comparison_by_judge(summary)}
     opinions = {opinion.judge: opinion for opinion in summary.verdict.opinions}
     examined = summary.judges
     nothing: tuple[list[ColumnSummary], list[Pair]] = [], []
     return [
-        _Judged(
+        _JudgeStatement(
             judge,
             [part for part in parts if part.judge == judge],
             *tested.get(judge, nothing),
             sees := opinions[judge].sees if judge in opinions else None,
             _CONTROLS.get(sees or ""),
-            examined_lines({name: of for name, of in examined.items() if name == judge}),
+            examination_lines({name: of for name, of in examined.items() if name == judge}),
         )
         for judge in dict.fromkeys(part.judge for part in parts)
     ]
@@ -89,7 +89,7 @@ def _judged(summary: Summary) -> list[_Judged]:
 
 
 @dataclass(frozen=True)
-class _Ranked:
+class _ModelRow:
     """An edit model as a row."""
 
     edit_model: str
@@ -114,17 +114,19 @@ class _Ranked:
         return sum(counts.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(statements: Sequence[_Judged], summary: Summary, edit_models: Sequence[str]) -> Table[_Ranked]:
+def standings_table(
+    statements: Sequence[_JudgeStatement], summary: Summary, edit_models: Sequence[str]
+) -> Table[_ModelRow]:
     """Returns a table with a row for each edit model, in the order of the first judge that has a say: for each judge
     rank, mean, interval and coverage; for one that compares, rank, strength and interval."""
     edits = {edit.edit_model: edit for edit in summary.edits}
-    battles = {judge: _by_model(of) for judge, of in summary.battles.items()}
+    battles = {judge: _strength_by_model(of) for judge, of in summary.battles.items()}
     ranked = {statement.judge: [column.name for column in statement.columns] for statement in statements}
     ranked |= {judge: list(of) for judge, of in battles.items()}
-    heard = [opinion.judge for opinion in summary.verdict.counted]
+    heard = [opinion.judge for opinion in summary.verdict.eligible_opinions]
     order = next((ranked[judge] for judge in [*heard, *ranked] if judge in ranked), [])
     rows = [
-        _Ranked(
+        _ModelRow(
             name,
             edit_models.index(name),
             {part.judge: part for statement in statements for part in statement.parts if part.edit_model == name},
@@ -140,84 +142,88 @@ def standings_table(statements: Sequence[_Judged], summary: Summary, edit_models
         for name in (*order, *(name for name in edit_models if name not in order))
     ]
     several = len(statements) + len(battles) > 1
-    shown = [_ranked(statement, rows, over=several) for statement in statements]
+    shown = [_score_columns(statement, rows, over=several) for statement in statements]
     shown += [_of_battles(judge, rows, over=several) for judge in battles]
-    name: Column[_Ranked] = Column(
+    name: Column[_ModelRow] = Column(
         Text("Edit model"),
         lambda row: row.edit_model,
         "name",
         to=lambda row: link(model=row.edit_model),
         mark=lambda row: row.place,
     )
-    edits_failed = _failed_at_all(Text("Failed edits"), lambda row: row.not_made, NO_EDIT)
+    edits_failed = _failure_column(Text("Failed edits"), lambda row: row.not_made, NO_EDIT)
     if several:
         every = [name, edits_failed, *(column for some in shown for column in some)]
     else:
         [[rank, *rest]] = shown
         judges = [statement.judge for statement in statements]
-        judge_failed = _failed_at_all(Text("No score"), lambda row: sum(map(row.not_scored, judges)), JUDGE_FAILED)
+        judge_failed = _failure_column(Text("No score"), lambda row: sum(map(row.not_scored, judges)), JUDGE_FAILED)
         every = [rank, name, *rest, edits_failed, judge_failed]
     return Table(every=every, rows=rows, label=Text("Rank"), style=f"standings{' of-judges' if several else ''}")
 
 
-def _by_model(of: JudgeBattles) -> dict[str, RankedStrength]:
+def _strength_by_model(of: JudgeBattles) -> dict[str, RankedStrength]:
     """Returns a judge's strengths by its headline, the strongest first."""
-    return {strength.edit_model: strength for strength in by_strength(of.headline.strengths)}
+    return {strength.edit_model: strength for strength in sort_by_strength(of.headline.strengths)}
 
 
-def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Sequence[Status]) -> Column[_Ranked]:
+def _failure_column(title: Text, count: Callable[[_ModelRow], int], statuses: Sequence[Status]) -> Column[_ModelRow]:
     """Returns a column that counts these statuses and links to their samples; if mixed, to all unscored ones."""
 
-    def to(row: _Ranked) -> str:
+    def link_of(row: _ModelRow) -> str:
         counts = [part.coverage.by_status for part in row.parts.values()]
         ended = {status.value for status in statuses for count in counts if count.get(status.value)}
         narrowed = {"status": ended.pop()} if len(ended) == 1 else {"show": "failed"}
         return link(model=row.edit_model, **narrowed) if count(row) else ""
 
     return Column(
-        title, lambda row: str(count(row)), look=lambda row: "problem" if count(row) else "quiet", to=to, when=count
+        title,
+        lambda row: str(count(row)),
+        look=lambda row: "problem" if count(row) else "quiet",
+        to=link_of,
+        when=count,
     )
 
 
-def _ranked(statement: _Judged, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
+def _score_columns(statement: _JudgeStatement, rows: Sequence[_ModelRow], *, over: bool) -> list[Column[_ModelRow]]:
     judge, head = statement.judge, judge_words(statement.judge) if over else ""
 
-    def of(row: _Ranked) -> Figures | None:
+    def figures_of(row: _ModelRow) -> Figures | None:
         return Figures(row.parts[judge], row.parts[judge].overall) if judge in row.parts else None
 
-    def incomplete(row: _Ranked) -> bool:
-        return (figures := of(row)) is not None and not figures.complete
+    def incomplete(row: _ModelRow) -> bool:
+        return (figures := figures_of(row)) is not None and not figures.complete
 
-    rank: Column[_Ranked] = Column(
+    rank: Column[_ModelRow] = Column(
         Text("Rank"), lambda row: formats.rank(row.ranks[judge]) if judge in row.ranks else "", "word", look="quiet"
     )
     return [
         replace(rank, when=lambda row: row.ranks, over=head),
-        MEAN.of(of, over=head),
-        INTERVAL.of(of, look="quiet", over=head),
-        SCORED.of(of, when=lambda row: not over or incomplete(row), over=head),
+        MEAN.map_rows(figures_of, over=head),
+        INTERVAL.map_rows(figures_of, look="quiet", over=head),
+        SCORED.map_rows(figures_of, when=lambda row: not over or incomplete(row), over=head),
     ]
 
 
-def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
+def _of_battles(judge: str, rows: Sequence[_ModelRow], *, over: bool) -> list[Column[_ModelRow]]:
     head = judge_words(judge) if over else ""
 
-    def of(row: _Ranked) -> RankedStrength | None:
+    def estimate_of(row: _ModelRow) -> RankedStrength | None:
         return row.strengths.get(judge)
 
-    def rank(row: _Ranked) -> str:
-        estimate = of(row)
+    def rank(row: _ModelRow) -> str:
+        estimate = estimate_of(row)
         return "" if estimate is None else formats.rank(estimate.rank)
 
-    def strength(row: _Ranked) -> str | None:
-        return signed(estimate.strength) if (estimate := of(row)) else None
+    def strength(row: _ModelRow) -> str | None:
+        return format_signed(estimate.strength) if (estimate := estimate_of(row)) else None
 
-    def share(row: _Ranked) -> str | None:
-        estimate = of(row)
+    def share(row: _ModelRow) -> str | None:
+        estimate = estimate_of(row)
         return None if estimate is None or estimate.share is None else formats.share(estimate.share, 1)
 
-    def interval(row: _Ranked) -> str:
-        return bounds(estimate.ci95) if (estimate := of(row)) else ""
+    def interval(row: _ModelRow) -> str:
+        return bounds(estimate.ci95) if (estimate := estimate_of(row)) else ""
 
     return [
         Column(Text("Rank"), rank, "word", look="quiet", over=head),
@@ -227,14 +233,14 @@ def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Colu
     ]
 
 
-def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool) -> Table[str]:
+def matrix_table(statement: _JudgeStatement, places: Mapping[str, int], *, several: bool) -> Table[str]:
     """Returns how far each edit model is ahead of each other one by one judge: the row minus the column."""
     by_names = {names: pair for pair in statement.pairs for names in ((pair.a, pair.b), (pair.b, pair.a))}
     intervals = [pair.ci95 for pair in statement.pairs]
     digits = digits_of(statement.columns[0].scale, [column.mean for column in statement.columns], intervals)
     names = [column.name for column in statement.columns]
 
-    def against(other: str) -> Column[str]:
+    def column_of(other: str) -> Column[str]:
         def pair(name: str) -> Pair | None:
             return by_names.get((name, other))
 
@@ -243,9 +249,9 @@ def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool
             if comparison is None:
                 return ""
             by = comparison.difference
-            return signed(by if by is None or comparison.a == name else -by, digits)
+            return format_signed(by if by is None or comparison.a == name else -by, digits)
 
-        def to(name: str) -> str:
+        def link_of(name: str) -> str:
             sides = {side: edit_side(of, 0, several=several) for side, of in (("left", name), ("right", other))}
             comparison = pair(name)
             if comparison is None or not comparison.largest:
@@ -256,11 +262,11 @@ def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool
             comparison = pair(name)
             return "strong" if comparison and comparison.better else "quiet"
 
-        return Column(other, shows, look=look, to=to, head_mark=places[other])
+        return Column(other, shows, look=look, to=link_of, head_mark=places[other])
 
     head: Column[str] = Column(Text("Edit model"), lambda name: name, "name", mark=lambda name: places[name])
     return Table(
-        every=[head, *map(against, names)],
+        every=[head, *map(column_of, names)],
         rows=names,
         label=Text("Differences by {}", statement.judge),
         style="matrix-of-pairs",
@@ -278,18 +284,20 @@ _STRIPS = Text(
 )
 
 
-def _drawing(
+def _draw_opinion(
     opinion: Opinion, beside: Sequence[Opinion], places: Mapping[str, int], pictures: _Pictures, language: str
 ) -> tuple[str, Text, Markup]:
     """Returns the judge's name if there are several, and its drawing; a dot leads to its pair."""
     first, other = opinion.standings[0].name, opinion.standings[1].name
 
-    def to(sample: str) -> str:
+    def link_of(sample: str) -> str:
         left, right = (edit_side(name, 0, several=pictures.several) for name in (first, other))
         return link(judge=opinion.judge, show="models", sample=sample, left=left, right=right)
 
-    drawn = drawing(opinion, digits(opinion), language, link=to, places=lambda name: places.get(name, 0), beside=beside)
-    explained = _DOTS if opinion.of_two else _STRIPS
+    drawn = draw_verdict(
+        opinion, digits(opinion), language, link=link_of, places=lambda name: places.get(name, 0), beside=beside
+    )
+    explained = _DOTS if opinion.has_two_columns else _STRIPS
     return judge_words(opinion.judge) if pictures.judges > 1 else "", explained, drawn
 
 
@@ -298,7 +306,7 @@ _ROW, _NAMES = 18, 34.0
 """Pixels of a category, and percent of the width for its name."""
 
 
-def _by_category(parts: Sequence[Entry], places: Mapping[str, int], language: str) -> Markup:
+def _draw_categories(parts: Sequence[Entry], places: Mapping[str, int], language: str) -> Markup:
     """Draws each edit model's mean in each category, of many the worst; empty without categories."""
     names = category_names(parts)
     means = {
@@ -310,7 +318,7 @@ def _by_category(parts: Sequence[Entry], places: Mapping[str, int], language: st
     shown = [name for name in names if name in sorted(worst, key=worst.__getitem__)[:_MOST_CATEGORIES]]
     if len(names) < 2 or not shown:
         return Markup("")
-    axis = Ruler.of([mean for name in shown for _, mean in means[name]])
+    axis = Ruler.from_values([mean for name in shown for _, mean in means[name]])
 
     def x(value: float) -> str:
         return f"{_NAMES + (100 - _NAMES) * axis.share(value):.2f}%"
@@ -321,7 +329,7 @@ def _by_category(parts: Sequence[Entry], places: Mapping[str, int], language: st
         for tick in axis.ticks()
     ]
     for number, name in enumerate(shown):
-        y, title = _ROW * number + _ROW // 2, followed(name_of("short_category", name), language)
+        y, title = _ROW * number + _ROW // 2, language_markup(name_of("short_category", name), language)
         drawn.append(_CATEGORY.format(link(category=name), y - 11, _NAMES - 2, title, y))
         for part, mean in means[name]:
             place = places.get(part.edit_model, 0)
@@ -397,7 +405,7 @@ class _Pictures:
 
     def look(self, title: Text, every: str, sample: str, sides: tuple[Side, ...], judge: str = "", **more: Any) -> Look:
         record = self.samples[sample]
-        words = in_each(lambda language: record.instructions.get(language) or record.instruction or record.id)
+        words = map_languages(lambda language: record.instructions.get(language) or record.instruction or record.id)
         left, right = sides[0].side, sides[-1].side
         href = link(judge=judge, sample=sample, left=left, right=right)
         return Look(
@@ -439,7 +447,7 @@ class VerdictContent:
     """Judge and picture."""
     lost: Mapping[str, tuple[int, Text]]
     verdicts: list[JudgeVerdict]
-    standings: Table[_Ranked] | None
+    standings: Table[_ModelRow] | None
     pairs: int
     triage: list[Look]
     """Samples to look at first."""
@@ -458,12 +466,12 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
         any(edit.edit_seed for edit in results.edits),
         len(results.every_judge),
     )
-    statements, verdict = _judged(summary), summary.verdict
+    statements, verdict = _judge_statements(summary), summary.verdict
     comparison = summary.comparison
     several = len(verdict.opinions) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
     answer, *gate = reversed(answer_lines(verdict))
-    drawn = verdict.drawn[:_DRAWN]
+    drawn = verdict.drawable_opinions[:_DRAWN]
     return VerdictContent(
         answer=answer,
         gate=[] if verdict.kind == "equal" and verdict.gate and verdict.gate.passed else gate,  # equal says as much
@@ -472,15 +480,15 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
         typed=[*next_lines(verdict, typed=True), *([] if summary.controls.off else unshown_lines(summary))],
         rests=paragraph(verdict),
         drawings=[
-            _drawing(opinion, drawn, places, pictures, language) for opinion in drawn if len(opinion.standings) > 1
+            _draw_opinion(opinion, drawn, places, pictures, language) for opinion in drawn if len(opinion.standings) > 1
         ],
         categories=[
             (judge_words(statement.judge) if pictures.judges > 1 else "", by_category)
             for statement in statements[:_DRAWN]
-            if (by_category := _by_category(statement.parts, places, language))
+            if (by_category := _draw_categories(statement.parts, places, language))
         ],
         lost=lost_edits(summary),
-        verdicts=[_of_judge(statement, several, pictures, places) for statement in statements],
+        verdicts=[_judge_verdict(statement, several, pictures, places) for statement in statements],
         standings=standings_table(statements, summary, results.edit_models)
         if verdict.opinions and len(results.edit_models) > 1
         else None,
@@ -488,20 +496,22 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
         triage=_triage(statements, results, summary, pictures),
         wrong=wrong_lines(summary),
         tests=comparison.tests if comparison else 0,
-        corrected=comparison.family.of_tests() if comparison else None,
-        ranks=_of_ranks(verdict, summary),
+        corrected=comparison.family.describe_tests() if comparison else None,
+        ranks=_rank_notes(verdict, summary),
         comparison_notes=[note_words(note) for note in comparison.notes]
         if isinstance(comparison, ComparisonDocument)
         else [],
     )
 
 
-def _of_ranks(verdict: Verdict, summary: Summary) -> list[Text]:
+def _rank_notes(verdict: Verdict, summary: Summary) -> list[Text]:
     """Returns what a reader of the ranks has to know: what sharing one means, and that failures count."""
-    ranks = [[standing.rank for standing in of.standings if standing.rank is not None] for of in verdict.counted]
+    ranks = [
+        [standing.rank for standing in of.standings if standing.rank is not None] for of in verdict.eligible_opinions
+    ]
     shared = verdict.kind != "equal" and any(len(set(of)) < len(of) for of in ranks)
     words = [of.words() for of in _families(summary)] if shared else []
-    if any(contest.kind == "fails_more" for of in verdict.counted for contest in of.contests):
+    if any(contest.kind == "fails_more" for of in verdict.eligible_opinions for contest in of.contests):
         words.append(Text("Ranks go by failed edits, too: a model that fails more comes later, whatever its mean."))
     return list(dict.fromkeys(words))
 
@@ -512,7 +522,9 @@ def _families(summary: Summary) -> list[Correction]:
     return [of for of in (*of_scores, *(of.headline.family for of in summary.battles.values())) if of.tests]
 
 
-def _of_judge(statement: _Judged, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> JudgeVerdict:
+def _judge_verdict(
+    statement: _JudgeStatement, several: bool, pictures: _Pictures, places: Mapping[str, int]
+) -> JudgeVerdict:
     names = {column.name: column.name for column in statement.columns}
     return JudgeVerdict(
         judge=statement.judge,
@@ -530,18 +542,20 @@ def _of_judge(statement: _Judged, several: bool, pictures: _Pictures, places: Ma
     )
 
 
-def _triage(statements: Sequence[_Judged], results: Results, summary: Summary, pictures: _Pictures) -> list[Look]:
+def _triage(
+    statements: Sequence[_JudgeStatement], results: Results, summary: Summary, pictures: _Pictures
+) -> list[Look]:
     """Returns samples to look at first: the most telling one of each kind, then the next, each sample once."""
     digits = {statement.judge: statement.parts[0].digits for statement in statements}
     of_judges = (
         [_worst(statement, summary, pictures) for statement in statements],
-        [_disputed(statement, pictures) for statement in statements],
+        [_model_differences(statement, pictures) for statement in statements],
     )
     kinds = [[look for some in zip_longest(*of) for look in some if look] for of in of_judges]
     kinds += [
-        list(_apart(summary, pictures, digits)),
-        list(_contradicted(results, pictures)),
-        list(_failed(summary, pictures)),
+        list(_judge_differences(summary, pictures, digits)),
+        list(_contradictions(results, pictures)),
+        list(_failures(summary, pictures)),
     ]
     shown: dict[str, Look] = {}
     left = [list(some) for some in kinds]
@@ -555,7 +569,7 @@ def _triage(statements: Sequence[_Judged], results: Results, summary: Summary, p
     return sorted(list(shown.values())[:_LOOKS], key=lambda look: order.index(look.title))
 
 
-def _worst(statement: _Judged, summary: Summary, pictures: _Pictures) -> Iterator[Look]:
+def _worst(statement: _JudgeStatement, summary: Summary, pictures: _Pictures) -> Iterator[Look]:
     every = link(judge=statement.judge, show="worst")
     for worst in summary.extremes.worst.get(statement.judge, ()):
         score = "", formats.score(worst.score, statement.parts[0].digits)
@@ -563,7 +577,7 @@ def _worst(statement: _Judged, summary: Summary, pictures: _Pictures) -> Iterato
         yield pictures.look(Text("Lowest score"), every, worst.sample_id, (_SOURCE, edit), statement.judge)
 
 
-def _disputed(statement: _Judged, pictures: _Pictures) -> Iterator[Look]:
+def _model_differences(statement: _JudgeStatement, pictures: _Pictures) -> Iterator[Look]:
     """Yields the samples on which two models are furthest apart."""
     digits, every = statement.parts[0].digits, link(judge=statement.judge, show="models")
     largest = [(pair, sample) for pair in statement.pairs for sample in pair.largest]
@@ -575,32 +589,32 @@ def _disputed(statement: _Judged, pictures: _Pictures) -> Iterator[Look]:
         yield pictures.look(Text("Models differ most"), every, sample.sample_id, sides, statement.judge)
 
 
-def _apart(summary: Summary, pictures: _Pictures, digits: Mapping[str, int]) -> Iterator[Look]:
+def _judge_differences(summary: Summary, pictures: _Pictures, digits: Mapping[str, int]) -> Iterator[Look]:
     for disputed in summary.extremes.judges_apart:
         numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in disputed.scores.items())
         edit = pictures.edit(disputed.edit_model, disputed.edit_seed, numbers)
         yield pictures.look(Text("Judges differ most"), link(show="judges"), disputed.sample_id, (_SOURCE, edit))
 
 
-def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
+def _contradictions(results: Results, pictures: _Pictures) -> Iterator[Look]:
     """Yields, for each judge that compares, the first battles in which its two answers contradict each other."""
     for judge in results.battle_judges:
         headline = results.scoring[judge].headline
         mine = (
             battle
             for battle in results.battles
-            if battle.judge == judge and fought(battle, headline) is Fought.CONTRADICTION
+            if battle.judge == judge and battle_outcome(battle, headline) is BattleOutcome.CONTRADICTION
         )
         for battle in islice(mine, _LOOKS):
             sides = tuple(pictures.edit(name, battle.edit_seed) for name in (battle.edit_model, battle.other))
-            every = link(outcome=Fought.CONTRADICTION.value)
+            every = link(outcome=BattleOutcome.CONTRADICTION.value)
             yield replace(
                 pictures.look(Text("Contradictions"), every, battle.sample_id, sides),
                 judge=judge_words(judge) if pictures.judges > 1 else "",
             )
 
 
-def _failed(summary: Summary, pictures: _Pictures) -> Iterator[Look]:
+def _failures(summary: Summary, pictures: _Pictures) -> Iterator[Look]:
     """Yields one sample for each of the most frequent kinds of failure."""
     kinds = sorted(summary.failures, key=lambda failure: -failure.count)
     for kind in kinds[:_LOOKS]:
@@ -611,7 +625,7 @@ def _failed(summary: Summary, pictures: _Pictures) -> Iterator[Look]:
         status = name_of("status", kind.status.value)
         yield pictures.look(
             Text("Without a score"),
-            to_failures(kind, summary.battles),
+            link_to_failures(kind, summary.battles),
             kind.samples[0],
             sides,
             kind.judge or "",

@@ -10,8 +10,8 @@ from typing import ClassVar
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.pairs.chosen import PreferencePairs, pairs
-from edit_eval.plugins.pairs.copies import copied, pictures_of
+from edit_eval.plugins.pairs.copies import find_copies, pictures_of
+from edit_eval.plugins.pairs.preference_pairs import PreferencePairs, find_preference_pairs
 from edit_eval.plugins.pairs.sheet import pairs_sheet
 from edit_eval.plugins.pairs.writing import write_pairs
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, RunRecords
@@ -52,14 +52,14 @@ class PairsAnalysis(Analysis[PreferencePairs]):
                 raise ConfigurationError(Text("{} {}: must be at least 1", flag, getattr(parameters, name)))
         results = replace(records.results, samples=with_known_sources(records.results.samples))
         away = parameters.leave_out
-        return pairs(
+        return find_preference_pairs(
             results,
-            records.votes.counted(results.samples),
+            records.votes.to_votes(results.samples),
             judges=[name.strip() for name in (parameters.judges or "").split(",") if name.strip()],
             agree=parameters.agree,
             per_sample=parameters.per_sample,
             margin=parameters.margin,
-            left_out=() if away is None else copied(results.samples, _pictures_of(Path(away))),
+            left_out=() if away is None else find_copies(results.samples, _pictures_of(Path(away))),
         )
 
     def sheet(self, document: PreferencePairs) -> Sheet:

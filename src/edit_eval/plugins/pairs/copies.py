@@ -40,7 +40,7 @@ def pictures_of(place: Path) -> list[Path]:
     return pictures
 
 
-def copied(samples: Iterable[Sample], others: Iterable[Path]) -> Iterator[str]:
+def find_copies(samples: Iterable[Sample], others: Iterable[Path]) -> Iterator[str]:
     """Yields the ids of samples with a source that is one of the other pictures, or nearly so.
 
     A picture that cannot be opened is like none.

@@ -127,7 +127,7 @@ class ExpectedWrong:
     """Of the share in these pairs: what is not known of the noise and of the distribution of margins, and chance."""
 
 
-def expected_wrong(
+def estimate_wrong_pairs(
     margins: FloatArray, errors: FloatArray, clusters: IntArray, chosen: Sequence[int], noise: Noise, *, seed: int = 0
 ) -> ExpectedWrong:
     """Returns the expected share of wrong pairs among those `chosen`, with its interval.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edit_eval.plugins.pairs.chosen import JudgeOfPairs, PreferencePairs
+from edit_eval.plugins.pairs.preference_pairs import JudgeOfPairs, PreferencePairs
 from edit_eval.reporting import formats
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.text import Text

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.new import written_whole
+from edit_eval.files.new import write_atomically
 from edit_eval.pictures import slug
-from edit_eval.plugins.pairs.chosen import PreferencePairs
+from edit_eval.plugins.pairs.preference_pairs import PreferencePairs
 from edit_eval.reporting.formats import share
 from edit_eval.text import Text
 
@@ -38,7 +38,7 @@ def write_pairs(document: PreferencePairs, run: Path, folder: Path) -> None:
         raise ConfigurationError(
             Text("--to {}: needs pyarrow; `pip install 'edit-eval[hub]'` brings it", folder)
         ) from None
-    with written_whole(folder) as temporary:
+    with write_atomically(folder) as temporary:
         temporary.mkdir()
         rows = list(_rows(document, run, temporary))
         lines = (json.dumps(msgspec.structs.asdict(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
@@ -73,7 +73,7 @@ def _rows(document: PreferencePairs, run: Path, folder: Path) -> Iterator[_Row]:
     for number, pair in enumerate(document.pairs):
         name = f"{number:05d}-{slug(pair.sample, 40)}"
         pictures = {
-            which: _copied(Path(run, path), folder, f"pictures/{name}-{which}")
+            which: _copy_picture(Path(run, path), folder, f"pictures/{name}-{which}")
             for which, path in (
                 ("source", pair.source),
                 ("chosen", pair.chosen.image),
@@ -100,7 +100,7 @@ def _rows(document: PreferencePairs, run: Path, folder: Path) -> Iterator[_Row]:
         )
 
 
-def _copied(path: Path, folder: Path, name: str) -> str:
+def _copy_picture(path: Path, folder: Path, name: str) -> str:
     target = f"{name}{path.suffix.lower() or '.png'}"
     try:
         shutil.copyfile(path, folder / target)

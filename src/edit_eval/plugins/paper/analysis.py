@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.paper.columns import chosen
+from edit_eval.plugins.paper.columns import choose_columns
 from edit_eval.plugins.paper.document import Paper, paper
 from edit_eval.plugins.paper.sheet import paper_sheet
 from edit_eval.plugins.paper.writing import rows, write_paper
@@ -43,7 +43,7 @@ class PaperAnalysis(Analysis[Paper]):
     document: ClassVar = Paper
     sources: ClassVar = Sources("RUN...", "Runs of the same samples by the same judge.", several=True)
 
-    def opened(self, source: Any, parameters: Parameters) -> Run:
+    def open_source(self, source: Any, parameters: Parameters) -> Run:
         """Opens a run directory."""
         folder = parameters.passports or usual_folder()
         return source if isinstance(source, Run) else Run(Path(source), folder)
@@ -52,7 +52,7 @@ class PaperAnalysis(Analysis[Paper]):
         """Raises `ConfigurationError` for unknown columns and languages, and for runs that no one table may have."""
         if parameters.language not in SPOKEN:
             raise ConfigurationError(Text("--language {}: must be {: or }", parameters.language, SPOKEN))
-        return paper(records, chosen(parameters.columns), parameters.language, parameters.score)
+        return paper(records, choose_columns(parameters.columns), parameters.language, parameters.score)
 
     def sheet(self, document: Paper) -> Sheet:
         return paper_sheet(document)

@@ -36,12 +36,12 @@ def _interval(table: JudgeTable, row: PaperRow) -> str:
     return f"[{low or '−∞'}, {high or '∞'}]"
 
 
-def _behind(table: JudgeTable, row: PaperRow) -> str:
+def _gap_to_best(table: JudgeTable, row: PaperRow) -> str:
     contest, digits = row.contest, table.digits
     if contest is None or contest.difference is None or contest.kind == "behind":  # then there is no best
         return NOTHING
     by = formats.score(contest.difference, digits)
-    return by if contest.ci95 is None else f"{by} {formats.bracketed(contest.ci95, digits)}"
+    return by if contest.ci95 is None else f"{by} {formats.format_interval(contest.ci95, digits)}"
 
 
 COLUMNS: tuple[PaperColumn, ...] = (
@@ -50,7 +50,7 @@ COLUMNS: tuple[PaperColumn, ...] = (
     PaperColumn("images", Text("Images"), lambda table, row: str(row.images or NOTHING), by_default=False),
     PaperColumn("score", Text("Score"), lambda table, row: formats.score(row.placing.mean, table.digits), marked=True),
     PaperColumn("interval", Text("95% interval"), _interval),
-    PaperColumn("behind", Text("Behind the best"), _behind),
+    PaperColumn("behind", Text("Behind the best"), _gap_to_best),
     PaperColumn("p", Text("p"), lambda table, row: _p(row, "p"), by_default=False),
     PaperColumn("p_adjusted", Text("p adj."), lambda table, row: _p(row, "p_adjusted"), by_default=False),
     PaperColumn("rank", Text("Rank"), lambda table, row: formats.rank(row.placing.rank), by_default=False),
@@ -65,7 +65,7 @@ def _p(row: PaperRow, name: str) -> str:
 _BY_KEY = {column.key: column for column in COLUMNS}
 
 
-def chosen(words: str | None) -> list[str]:
+def choose_columns(words: str | None) -> list[str]:
     """Returns the keys in `model,n,score`; without words those shown by default.
 
     Raises `ConfigurationError` for a column that there is not, and for one that is named twice.

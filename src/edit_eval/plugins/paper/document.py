@@ -14,12 +14,12 @@ import msgspec
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import SECRET_SHOWN, without_secrets
+from edit_eval.config.schema import SECRET_SHOWN, mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
-from edit_eval.reporting.remarks import examined_words
+from edit_eval.reporting.remarks import examination_words
 from edit_eval.reporting.verdict import digits
 from edit_eval.run import Run, compare
 from edit_eval.statistics.columns import ScoreColumn
@@ -190,7 +190,7 @@ def _table(
         _row(opinion, standing, columns.get((judge, standing.name)), failures[standing.name])
         for standing in opinion.standings
     ]
-    return JudgeTable(judge, headline, opinion.scale, compares, opinion.counts, digits(opinion), family, rows)
+    return JudgeTable(judge, headline, opinion.scale, compares, opinion.is_eligible, digits(opinion), family, rows)
 
 
 def _row(opinion: Opinion, placing: Placing, column: ScoreColumn | None, failed: tuple[int, int]) -> PaperRow:
@@ -201,7 +201,7 @@ def _row(opinion: Opinion, placing: Placing, column: ScoreColumn | None, failed:
 
 
 def mark_of(opinion: Opinion, placing: Placing, contest: Contest | None) -> Mark:
-    if not (opinion.counts and opinion.contests and opinion.first) or placing.rank is None:
+    if not (opinion.is_eligible and opinion.contests and opinion.first) or placing.rank is None:
         return ""
     if placing.name == opinion.first:  # nobody is the best beside one that has a better mean and cannot be compared
         return "" if any(unplaced.leads for unplaced in opinion.unplaced) else "best"
@@ -229,7 +229,7 @@ def _setting(runs: Sequence[Run]) -> Setting:
     given: Mapping[str, Any] = section if isinstance(section, Mapping) else {}
     used = [sample for sample in results.samples if not sample.fault]
     return Setting(
-        benchmark=without_folder(str(given.get("type") or given.get("class_path") or "")),
+        benchmark=strip_folder(str(given.get("type") or given.get("class_path") or "")),
         data=Path(str(given.get("data_path") or "")).name,
         source=str(results.about.get("source", "")),
         licence=str(results.about.get("licence", "")),
@@ -270,20 +270,20 @@ def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterato
         for model in run.experiment.edit_models:
             if called and (run.results.directory, model.name) not in called:
                 continue  # it is another run's, too, and named there
-            yield _named(model, called.get((run.results.directory, model.name), model.name))
+            yield _describe_model(model, called.get((run.results.directory, model.name), model.name))
 
 
-def _named(model: Identity, name: str) -> NamedModel:
-    given = without_secrets(dict(model.parameters))
+def _describe_model(model: Identity, name: str) -> NamedModel:
+    given = mask_secrets(dict(model.parameters))
     parameters = {key: value for key, value in given.items() if value not in _NOTHING}
     key = next((parameter for parameter in _WEIGHTS if isinstance(parameters.get(parameter), str)), "")
-    weights = without_folder(str(parameters.pop(key))) if key else ""
+    weights = strip_folder(str(parameters.pop(key))) if key else ""
     own = parameters.pop("revision", "")
     revision = str(own or model.revision)
     return NamedModel(name, weights or model.type, _short(revision), parameters, model.seed)
 
 
-def without_folder(name: str) -> str:
+def strip_folder(name: str) -> str:
     """Returns the last part of a path on this machine, which is nobody else's business; any other name as it is."""
     return Path(name).name if name.startswith(("/", "~", ".")) else name
 
@@ -296,12 +296,12 @@ def _short(revision: str) -> str:
 def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
     prompts = judge.section.parameters.get("prompts")
     whose = prompts if isinstance(prompts, str) else ""
-    examined = run.examined.get(judge.name)
+    examined = run.judge_examinations.get(judge.name)
     return NamedJudge(
-        model=_named(judge.model, judge.name),
+        model=_describe_model(judge.model, judge.name),
         protocol=judge.protocol_name,
         wording=", ".join(_rubrics(judge, run)) or whose,
-        passport=examined_words(examined.document) if examined else "",
+        passport=examination_words(examined.document) if examined else "",
     )
 
 

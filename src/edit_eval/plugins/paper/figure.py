@@ -15,7 +15,7 @@ from markupsafe import Markup
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.paper.document import JudgeTable, Mark, Paper, PaperRow
 from edit_eval.reporting.chart_parts import AnyChart
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict_drawing import Ruler
@@ -76,11 +76,11 @@ def _part(table: JudgeTable, language: str, marks: Sequence[Mark], *, titled: bo
     unit = Text("strength") if table.compares else Text("mean, {}", scale_words(table.scale))
     means = [(row, row.placing.mean, row.placing.ci95) for row in rows]
     behind = [(row, row.contest.difference, row.contest.ci95) for row in rows if row.contest]
-    panels = [_panel(means, rows, said(unit, language), language, marks, 1 if behind else 2)]
+    panels = [_panel(means, rows, translate(unit, language), language, marks, 1 if behind else 2)]
     if behind:
-        panels.append(_panel(behind, rows, said(Text("behind the best"), language), language, marks, beside=True))
+        panels.append(_panel(behind, rows, translate(Text("behind the best"), language), language, marks, beside=True))
     part: AnyChart = alt.hconcat(*panels)
-    return part.properties(title=one_line(said(table.judge, language))) if titled else part
+    return part.properties(title=one_line(translate(table.judge, language))) if titled else part
 
 
 def _panel(
@@ -95,15 +95,15 @@ def _panel(
 ) -> AnyChart:
     """Draws points and intervals, of which an open end goes to the edge; `beside` the names, with a line at 0."""
     every = [end for _, value, ends in points for end in (value, *(ends or ())) if end is not None]
-    ruler = Ruler.of([*every, *([0.0] if beside else [])])
+    ruler = Ruler.from_values([*every, *([0.0] if beside else [])])
     values = []
     for row, value, ends in points:
         low, high = (
             edge if end is None else end for end, edge in zip(ends or (value, value), _edges(ruler), strict=True)
         )
-        mark = said(_MARKS[row.mark][0], language)
+        mark = translate(_MARKS[row.mark][0], language)
         values.append({"name": one_line(row.placing.name), "mark": mark, "value": value, "low": low, "high": high})
-    meanings = [said(_MARKS[mark][0], language) for mark in marks]
+    meanings = [translate(_MARKS[mark][0], language) for mark in marks]
     names = alt.Scale(domain=[one_line(row.placing.name) for row in rows])
     scale = alt.Scale(domain=[*_edges(ruler)], nice=False, zero=False)
     legend = alt.Legend() if "best" in marks else None

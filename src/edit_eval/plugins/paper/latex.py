@@ -46,18 +46,18 @@ _LATIN = 0x17F
 """The last character that every LaTeX prints as it is; beyond it there is XeLaTeX."""
 
 
-def escaped(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Returns text on one line as LaTeX has it: special characters, and ligatures broken."""
-    return _ESCAPED.sub(_written, one_line(text))
+    return _ESCAPED.sub(_escape_match, one_line(text))
 
 
-def _written(match: re.Match[str]) -> str:
+def _escape_match(match: re.Match[str]) -> str:
     if match["minus"]:
         return "$-$"
     return r"/\allowbreak{}" if match["slash"] else _SPECIAL.get(match[0], match[0] + "{}")
 
 
-def wrapped(text: str) -> str:
+def wrap_paragraph(text: str) -> str:
     """Breaks a paragraph into lines, which LaTeX joins again."""
     return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 

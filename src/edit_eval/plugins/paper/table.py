@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from edit_eval.plugins.paper.columns import PaperColumn, columns_of
 from edit_eval.plugins.paper.document import JudgeTable, Paper, PaperRow
-from edit_eval.plugins.paper.latex import escaped, wrapped
+from edit_eval.plugins.paper.latex import escape_latex, wrap_paragraph
 from edit_eval.plugins.paper.words import caption, paragraph_of, points_of
 from edit_eval.reporting.formats import NOTHING
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 
 
 def table_tex(paper: Paper) -> str:
     """Returns the float: a group of rows for each judge if there are several."""
     columns = columns_of(paper.columns, paper.tables)
-    heads = [escaped(said(_title(column, paper), paper.language)) for column in columns]
+    heads = [escape_latex(translate(_title(column, paper), paper.language)) for column in columns]
     aligned = "".join("l" if column.is_name else "r" for column in columns)
-    words = wrapped(escaped(said(paragraph_of(caption(paper)), paper.language)))
+    words = wrap_paragraph(escape_latex(translate(paragraph_of(caption(paper)), paper.language)))
     lines = [
         r"\begin{table}[tb]",
         r"\centering",
@@ -45,7 +45,7 @@ def _body(paper: Paper, columns: list[PaperColumn]) -> Iterator[str]:
     for table in paper.tables:
         yield r"\midrule"
         if len(paper.tables) > 1:
-            heading = escaped(said(Text("{}, {}", table.judge, points_of(table)), paper.language))
+            heading = escape_latex(translate(Text("{}, {}", table.judge, points_of(table)), paper.language))
             yield f"\\multicolumn{{{len(columns)}}}{{@{{}}l}}{{\\emph{{{heading}}}}} \\\\"
             yield r"\addlinespace[2pt]"
         for row in table.rows:
@@ -54,7 +54,7 @@ def _body(paper: Paper, columns: list[PaperColumn]) -> Iterator[str]:
 
 def _cell(column: PaperColumn, table: JudgeTable, row: PaperRow) -> str:
     words = column.shows(table, row)
-    written = "--" if words == NOTHING else escaped(words)
+    written = "--" if words == NOTHING else escape_latex(words)
     if column.marked and row.mark == "best":
         return f"\\textbf{{{written}}}"
     if column.marked and row.mark == "level":

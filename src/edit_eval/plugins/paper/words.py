@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edit_eval.plugins.paper.document import (
-    JudgeTable,
-    NamedJudge,
-    NamedModel,
-    Paper,
-    PaperRow,
-    Setting,
-    without_folder,
-)
+from edit_eval.plugins.paper.document import JudgeTable, NamedJudge, NamedModel, Paper, PaperRow, Setting, strip_folder
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, paragraph
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 DAGGER = "†"
 """Mark of an edit model that is not shown to be worse than the best."""
@@ -29,9 +21,9 @@ _FIRST = ("num_inference_steps", "steps", "guidance_scale", "true_cfg_scale")
 def caption(paper: Paper) -> list[Text]:
     """Returns the sentences above the table."""
     rows = [row for table in paper.tables for row in table.rows]
-    samples = counted(paper.setting.samples, "instruction"), counted(paper.setting.images, "source image")
+    samples = pluralize(paper.setting.samples, "instruction"), pluralize(paper.setting.images, "source image")
     lines = [Text("Scores by {: and }: {} on {}.", [_with_scale(table) for table in paper.tables], *samples)]
-    lines += _left_out(paper.setting)
+    lines += _exclusion_note(paper.setting)
     marks = {row.mark for row in rows}
     if "best" in marks:
         lines.append(Text("Bold: the best."))
@@ -51,7 +43,7 @@ def _has_brackets(paper: Paper, rows: Sequence[PaperRow]) -> bool:
 
 def paragraph_of(sentences: Sequence[Text]) -> Text:
     """Returns sentences one after another."""
-    return joined(sentences, " ")
+    return join_texts(sentences, " ")
 
 
 def _level(paper: Paper) -> Text:
@@ -59,7 +51,7 @@ def _level(paper: Paper) -> Text:
     families = dict.fromkeys(table.family for table in paper.tables if table.family and table.family.tests > 1)
     if not families:
         return Text("{}: not shown to be worse than the best.", DAGGER)
-    corrections = [family.of_tests() for family in families]
+    corrections = [family.describe_tests() for family in families]
     return Text("{}: not shown to be worse than the best ({:; }).", DAGGER, corrections)
 
 
@@ -97,17 +89,17 @@ def methods(paper: Paper) -> list[Text]:
 
 
 def _benchmark(setting: Setting) -> Text:
-    counts = counted(setting.samples, "instruction"), counted(setting.images, "source image")
+    counts = pluralize(setting.samples, "instruction"), pluralize(setting.images, "source image")
     if setting.benchmark in _WHOSE_OWN:
         words = Text("Benchmark: {} on {} of our own ({}).", *counts, setting.data)
-        return paragraph_of([words, *_left_out(setting)])
+        return paragraph_of([words, *_exclusion_note(setting)])
     words = Text("Benchmark: {} on {} of {}.", *counts, setting.benchmark)
     if setting.licence:
         words = Text("{} Licence: {}.", words, setting.licence)
-    return paragraph_of([words, *_left_out(setting)])
+    return paragraph_of([words, *_exclusion_note(setting)])
 
 
-def _left_out(setting: Setting) -> list[Text]:
+def _exclusion_note(setting: Setting) -> list[Text]:
     words = Text(
         "{} further sample could not be used and is left out.",
         setting.skipped,
@@ -120,7 +112,7 @@ def _models(paper: Paper) -> Text:
     several = len(paper.edit_models) > 1
     lines = [_model(model) for model in paper.edit_models]
     seeds = {model.seed for model in paper.edit_models}
-    often = counted(paper.setting.edit_seeds, "edit")
+    often = pluralize(paper.setting.edit_seeds, "edit")
     title = Text("Edit models") if several else Text("Edit model")
     if len(seeds) == 1:
         return Text("{}: {:; }. Each makes {} of a sample (seed {}).", title, lines, often, *seeds)
@@ -158,7 +150,7 @@ def _plain(value: Any) -> str:
         return " ".join(filter(None, map(_plain, value)))
     if not isinstance(value, int | str) or "://" in str(value):  # whose machine it was is nobody's business
         return ""
-    return without_folder(str(value))
+    return strip_folder(str(value))
 
 
 def _judge(judge: NamedJudge, paper: Paper) -> Text:
@@ -195,5 +187,5 @@ def _statistics(paper: Paper) -> Iterator[Text]:
         yield Text("Strengths are those of Bradley and Terry (1952), with errors clustered on the source image.")
     for family in dict.fromkeys(table.family for table in paper.tables if table.family):
         if family.tests > 1:
-            yield Text("Marks and ranks rest on p adjusted by {}.", family.of_tests())
+            yield Text("Marks and ranks rest on p adjusted by {}.", family.describe_tests())
     yield Text("A failed edit has no score: it is counted, not averaged.")

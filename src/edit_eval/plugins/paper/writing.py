@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval import __version__
-from edit_eval.files.new import write_rows, written_whole
+from edit_eval.files.new import write_atomically, write_rows
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.paper.document import Paper
 from edit_eval.plugins.paper.figure import figure_pdf, figure_svg
-from edit_eval.plugins.paper.latex import escaped, is_latin, wrapped
+from edit_eval.plugins.paper.latex import escape_latex, is_latin, wrap_paragraph
 from edit_eval.plugins.paper.table import table_tex
 from edit_eval.plugins.paper.words import figure_caption, methods, paragraph_of, results
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 
@@ -33,7 +33,7 @@ def write_paper(paper: Paper, folder: Path) -> None:
     latin = all(is_latin(text) for name, text in texts.items() if name in ("table.tex", "results.txt", "methods.txt"))
     head = "".join(f"% {line}\n" for line in _remarks(paper, latin=latin))
     texts |= {"table.tex": head + texts["table.tex"], "paper.tex": head + _whole(paper, latin=latin)}
-    with written_whole(folder) as temporary:
+    with write_atomically(folder) as temporary:
         temporary.mkdir()
         for name, text in texts.items():
             (temporary / name).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
@@ -72,7 +72,7 @@ def _csv(made: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _paragraphs(texts: Sequence[Text], language: str) -> str:
-    return "\n\n".join(wrapped(escaped(said(text, language))) for text in texts) + "\n"
+    return "\n\n".join(wrap_paragraph(escape_latex(translate(text, language))) for text in texts) + "\n"
 
 
 def _remarks(paper: Paper, *, latin: bool) -> Iterator[str]:
@@ -87,8 +87,8 @@ def _remarks(paper: Paper, *, latin: bool) -> Iterator[str]:
 def _whole(paper: Paper, *, latin: bool) -> str:
     """Returns a document that has everything in it, to look at."""
     letters = [] if latin else [rf"\usepackage{'' if paper.language == 'zh' else '[scheme=plain]'}{{ctex}}"]
-    titles = [escaped(said(title, paper.language)) for title in (Text("Results"), Text("Methods"))]
-    words = wrapped(escaped(said(paragraph_of(figure_caption(paper)), paper.language)))
+    titles = [escape_latex(translate(title, paper.language)) for title in (Text("Results"), Text("Methods"))]
+    words = wrap_paragraph(escape_latex(translate(paragraph_of(figure_caption(paper)), paper.language)))
     lines = [
         r"\ifdefined\pdfminorversion\pdfminorversion=7\fi",
         r"\documentclass{article}",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.people.differences import People, by_votes, peoples_differences
+from edit_eval.plugins.people.differences import People, compare_by_votes, peoples_differences
 from edit_eval.plugins.people.sheet import people_sheet
 from edit_eval.plugins.people.votes import PeoplesVotes, peoples_votes
 from edit_eval.plugins.people.votes_sheet import votes_sheet
@@ -80,12 +80,12 @@ class PeopleAnalysis(Analysis[People]):
         columns = columns_to_test(records.results, parameters.score)
         if parameters.people is not None:
             return peoples_differences(columns, read_answers(Path(parameters.people)))
-        votes = records.votes.counted(records.results.samples)
+        votes = records.votes.to_votes(records.results.samples)
         if not votes:
             raise ConfigurationError(
                 Text("there are no votes on {}; --people FILE names people's scores or votes", records.results.name)
             )
-        return by_votes(columns, votes)
+        return compare_by_votes(columns, votes)
 
     def sheet(self, document: People) -> Sheet:
         return people_sheet(document)

@@ -8,8 +8,8 @@ from edit_eval.json_values import JsonObject
 from edit_eval.plugins.people.differences import People, PeoplesDifference
 from edit_eval.plugins.people.sheet import ESTIMATES, digits_of, rows_of
 from edit_eval.reporting.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
-from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.language import said
+from edit_eval.reporting.formats import format_signed, format_signed_span
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 
@@ -27,30 +27,30 @@ def people_charts(people: People, language: str) -> list[AnyChart]:
     made = []
     for judge in judges:
         pairs = [pair for pair in people.pairs if pair.judge == judge][:MOST_PAIRS]
-        chart = _of_judge(people, pairs, language)
-        title = chart_title(said(Text("judged by {}", judge), language))
+        chart = _judge_chart(people, pairs, language)
+        title = chart_title(translate(Text("judged by {}", judge), language))
         made.append(chart.properties(title=title) if len(judges) > 1 else chart)
     return made
 
 
-def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
+def _judge_chart(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
     digits = digits_of(people)
     estimates = [(pair, row) for pair in pairs for row in rows_of(people, pair) if row.estimate.difference is not None]
     rows: list[JsonObject] = [
         {
             "pair": one_line(f"{pair.a} − {pair.b}"),
-            "series": said(ESTIMATES[row.kind], language),
+            "series": translate(ESTIMATES[row.kind], language),
             "difference": row.estimate.difference,
             "low": row.estimate.ci95[0] if row.estimate.ci95 else None,
             "high": row.estimate.ci95[1] if row.estimate.ci95 else None,
-            "span": signed_span(row.estimate.ci95, digits),
-            "label": signed(row.estimate.difference, digits),
+            "span": format_signed_span(row.estimate.ci95, digits),
+            "label": format_signed(row.estimate.difference, digits),
             "at": row.estimate.ci95[1] if row.estimate.ci95 else row.estimate.difference,
             "images": row.images,
         }
         for pair, row in estimates
     ]
-    series = [said(words, language) for words in ESTIMATES.values()]
+    series = [translate(words, language) for words in ESTIMATES.values()]
     names = list(dict.fromkeys(one_line(f"{pair.a} − {pair.b}") for pair, _ in estimates))
     known = [
         end for _, row in estimates for end in (*(row.estimate.ci95 or ()), row.estimate.difference) if end is not None
@@ -62,14 +62,14 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
         yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)),
         tooltip=[
             alt.Tooltip("pair:N", title=" "),
-            alt.Tooltip("series:N", title=said(Text("Whose answer"), language)),
-            alt.Tooltip("label:N", title=said(Text("Diff."), language)),
-            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
-            alt.Tooltip("images:N", title=said(Text("Images"), language)),
+            alt.Tooltip("series:N", title=translate(Text("Whose answer"), language)),
+            alt.Tooltip("label:N", title=translate(Text("Diff."), language)),
+            alt.Tooltip("span:N", title=translate(Text("95% interval"), language)),
+            alt.Tooltip("images:N", title=translate(Text("Images"), language)),
         ],
     )
     coloured = base.encode(color=series_colour(series))
-    title = said(_AXES[people.kind], language)
+    title = translate(_AXES[people.kind], language)
     none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
     chart: AnyChart = alt.layer(
         none.encode(x=alt.X("at:Q", scale=x)),

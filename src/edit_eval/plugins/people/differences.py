@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.statistics.columns import ScoreColumn, by_judge
-from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests
+from edit_eval.statistics.columns import ScoreColumn, group_by_judge
+from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FEWEST_WORTH,
@@ -38,7 +38,7 @@ from edit_eval.statistics.intervals import (
     student_quantile,
     worth,
 )
-from edit_eval.statistics.people import PeoplesAnswers, named_as_here
+from edit_eval.statistics.people import PeoplesAnswers, match_names
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import gain, mean
 from edit_eval.statistics.votes import SHARES, Rating, Vote
@@ -145,7 +145,7 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
     """
     ids = dict.fromkeys(sample for column in columns for sample in column.scores)
     called = dict.fromkeys(name for column in columns for name in (column.name, column.edit_model))
-    answers, unknown = named_as_here(answers, ids, called)
+    answers, unknown = match_names(answers, ids, called)
     votes = [answer for answer in answers if isinstance(answer, Vote)]
     ratings = [answer for answer in answers if isinstance(answer, Rating)]
     used: set[int] = set()
@@ -154,11 +154,13 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
     if ratings:
         given = [rating.score for rating in ratings if rating.score_name in {"", *(column.score for column in columns)}]
         ends = (min(given, default=0.0), max(given, default=0.0))
-    for of_judge in by_judge(columns).values():
+    for of_judge in group_by_judge(columns).values():
         names = _names(of_judge)
         comparisons = _from_votes(votes, names, used) if votes else _from_ratings(ratings, names, used)
         for a, b in combinations(of_judge, 2):
-            turned = [_of_pair(answer, a.name) for answer in comparisons if {answer.a, answer.b} == {a.name, b.name}]
+            turned = [
+                _orient_answer(answer, a.name) for answer in comparisons if {answer.a, answer.b} == {a.name, b.name}
+            ]
             some = [answer for answer in turned if answer.score in ("", a.score)]
             if some:
                 pairs.append(_pair(a, b, some, None if votes else ends[1] - ends[0]))
@@ -172,8 +174,8 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
                 models,
             )
         )
-    family = FamilyOfTests(tuple(Contrast(pair.a, pair.b, pair.corrected.difference, None, pair.p) for pair in pairs))
-    shown = zip(pairs, family.adjusted(), family.better(), strict=True)
+    family = FamilyOfTests(tuple(PairTest(pair.a, pair.b, pair.corrected.difference, None, pair.p) for pair in pairs))
+    shown = zip(pairs, family.adjust_p_values(), family.better(), strict=True)
     return People(
         kind="votes" if votes else "ratings",
         lowest=ends[0],
@@ -187,7 +189,7 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
     )
 
 
-def by_votes(columns: Sequence[ScoreColumn], votes: Sequence[Vote]) -> People:
+def compare_by_votes(columns: Sequence[ScoreColumn], votes: Sequence[Vote]) -> People:
     """Returns the same by the votes on a run, without those of raters who always take one side, whom it names."""
     apart = one_sided(votes)
     people = peoples_differences(columns, [vote for vote in votes if vote.rater not in apart])
@@ -207,7 +209,7 @@ def _from_votes(votes: Sequence[Vote], names: dict[str, ScoreColumn], used: set[
         left, right = names.get(vote.left), names.get(vote.right)
         if vote.choice not in SHARES or left is None or right is None or left is right:
             continue
-        if all(_made(column, vote.sample_id, vote.edit_seed) for column in (left, right)):
+        if all(_has_edit(column, vote.sample_id, vote.edit_seed) for column in (left, right)):
             used.add(place)
             value = 2 * SHARES[vote.choice] - 1
             answers.append(
@@ -221,7 +223,7 @@ def _from_ratings(ratings: Sequence[Rating], names: dict[str, ScoreColumn], used
     rated: dict[tuple[str, str, int, str], list[tuple[int, str, Rating]]] = {}
     for place, rating in enumerate(ratings):
         column = names.get(rating.edit_model)
-        if column is not None and _made(column, rating.sample_id, rating.edit_seed):
+        if column is not None and _has_edit(column, rating.sample_id, rating.edit_seed):
             of = rated.setdefault((rating.rater, rating.sample_id, rating.edit_seed, rating.score_name), [])
             of.append((place, column.name, rating))
     answers = []
@@ -234,7 +236,7 @@ def _from_ratings(ratings: Sequence[Rating], names: dict[str, ScoreColumn], used
     return answers
 
 
-def _made(column: ScoreColumn, sample: str, seed: int | None = None) -> bool:
+def _has_edit(column: ScoreColumn, sample: str, seed: int | None = None) -> bool:
     """True if there is an edit; of that seed, if given."""
     if sample not in column.scores:
         return False
@@ -252,7 +254,7 @@ def _edits(column: ScoreColumn, sample: str) -> Mapping[int, float | None]:
     return column.by_seed.get(sample) or {0: column.scores[sample]}
 
 
-def _of_pair(answer: _Answer, first: str) -> _Answer:
+def _orient_answer(answer: _Answer, first: str) -> _Answer:
     if answer.a == first:
         return answer
     return replace(answer, a=answer.b, b=answer.a, value=-answer.value)
@@ -260,7 +262,7 @@ def _of_pair(answer: _Answer, first: str) -> _Answer:
 
 def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_range: float | None) -> PeoplesDifference:
     """`rated_range`: the largest distance of two ratings; None if people vote."""
-    common = sorted(score for score in a.scores if score in b.scores and _made(a, score) and _made(b, score))
+    common = sorted(score for score in a.scores if score in b.scores and _has_edit(a, score) and _has_edit(b, score))
     edits = [(sample, seed) for sample in common for seed in sorted({*_edits(a, sample)} & {*_edits(b, sample)})]
     place = {edit: number for number, edit in enumerate(edits)}
     samples = [sample for sample, _ in edits]
@@ -276,7 +278,7 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
     judge = gain(a.scale) * (of_a - of_b)
     images = cluster_codes([a.image(sample) for sample in samples])
     says = np.nan_to_num(judge)  # any number will do where it has no score: 0 prefers neither
-    difference = corrected(people, says, images, sums)
+    difference = correct_difference(people, says, images, sums)
     rated = ~np.isnan(people)
     more = difference.images_to_halve()
     ends = (-math.inf, math.inf) if rated_range is not None else (-1.0, 1.0)
@@ -291,9 +293,9 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
         images=difference.images,
         total=len({*samples}),
         total_images=difference.images + difference.others,
-        judge_alone=_judge_alone(judge, a, [a.image(sample) for sample in samples], rated_range),
-        people_alone=_estimated(corrected(people, np.zeros(len(edits)), images, sums), *ends),
-        corrected=_estimated(difference, *ends),
+        judge_alone=_judge_estimate(judge, a, [a.image(sample) for sample in samples], rated_range),
+        people_alone=_estimate_of(correct_difference(people, np.zeros(len(edits)), images, sums), *ends),
+        corrected=_estimate_of(difference, *ends),
         weight=difference.weight,
         more_images=more,
         more_answers=None if more is None else math.ceil(more * len(answers) / difference.images),
@@ -303,11 +305,13 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
     )
 
 
-def _estimated(difference: Corrected, lowest: float, highest: float) -> Estimated:
+def _estimate_of(difference: Corrected, lowest: float, highest: float) -> Estimated:
     return Estimated(difference.value, difference.interval(lowest=lowest, highest=highest), difference.doubt)
 
 
-def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], rated_range: float | None) -> Estimated:
+def _judge_estimate(
+    judge: FloatArray, column: ScoreColumn, images: Sequence[str], rated_range: float | None
+) -> Estimated:
     """Returns the judge on people's scale, by `estimate` over the samples that it has scored."""
     known = ~np.isnan(judge)
     span = column.scale.span
@@ -397,7 +401,9 @@ class Corrected:
         return None
 
 
-def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: FloatArray | None = None) -> Corrected:
+def correct_difference(
+    people: FloatArray, judge: FloatArray, images: IntArray, weights: FloatArray | None = None
+) -> Corrected:
     """Estimates people's mean difference over all samples, from theirs of some (`people`, else NaN) and a judge's of
     all.
 

@@ -13,7 +13,7 @@ from edit_eval.reporting.analyses import RunRecords
 class VotesSection:
     """Where somebody has voted."""
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Once."""
         return [{}] if records.votes.lines else []
 
@@ -21,7 +21,7 @@ class VotesSection:
 class PeopleSection:
     """Where people have voted on two edits that a judge has scored."""
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Once."""
         if records.votes.lines:
             from edit_eval.plugins.people.analysis import PeopleAnalysis  # only a run with votes needs it

@@ -9,9 +9,9 @@ from edit_eval.plugins.people.differences import FEWEST_ANSWERED, Estimated, Peo
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import link
-from edit_eval.reporting.formats import signed, signed_span, turned
+from edit_eval.reporting.formats import flip_interval, format_signed, format_signed_span
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 ESTIMATES: Mapping[str, Text] = {
     "judge_alone": Text("judge alone"),
@@ -86,8 +86,8 @@ def _leads(row: EstimateRow) -> Look:
 
 ESTIMATED: Sequence[Column[EstimateRow]] = (
     Column(Text("Whose answer"), lambda row: ESTIMATES[row.kind], "name", look=_leads),
-    Column(Text("Diff."), lambda row: signed(row.estimate.difference, row.digits), look=_leads),
-    Column(Text("95% interval"), lambda row: signed_span(row.estimate.ci95, row.digits)),
+    Column(Text("Diff."), lambda row: format_signed(row.estimate.difference, row.digits), look=_leads),
+    Column(Text("95% interval"), lambda row: format_signed_span(row.estimate.ci95, row.digits)),
     Column(Text("Images"), lambda row: row.images),
     Column(Text("To halve"), lambda row: row.more),
 )
@@ -126,7 +126,8 @@ def pair_lines(people: People, pair: PeoplesDifference) -> list[Text]:
     lines = [Text("It cannot be told which of {} and {} people would prefer.", a, b)]
     if pair.preferred is not None and estimate.difference is not None:
         ahead, behind, turn = (a, b, 1) if pair.preferred == pair.a else (b, a, -1)
-        by = f"{signed(turn * estimate.difference, digits)} {signed_span(turned(estimate.ci95, turn), digits)}"
+        span = format_signed_span(flip_interval(estimate.ci95, turn), digits)
+        by = f"{format_signed(turn * estimate.difference, digits)} {span}"
         lines = [Text("People would prefer {} to {}, by {}.", ahead, behind, by)]
     if estimate.no_ci95:
         lines.append(_NO_INTERVAL[estimate.no_ci95](FEWEST_ANSWERED))
@@ -140,7 +141,7 @@ def pair_lines(people: People, pair: PeoplesDifference) -> list[Text]:
         )
         lines.append(never)
     if pair.next_samples:
-        lines.append(Text("Ask next about: {}", joined(pair.next_samples, "")))
+        lines.append(Text("Ask next about: {}", join_texts(pair.next_samples, "")))
     return lines
 
 
@@ -158,7 +159,7 @@ def explanation(people: People) -> list[Text]:
             [
                 Text(
                     "Which of two people would prefer is said only where a corrected test shows it: {}.",
-                    people.family.of_tests(),
+                    people.family.describe_tests(),
                 )
             ]
             if several
@@ -174,7 +175,7 @@ def explanation(people: People) -> list[Text]:
         apart = Text(
             "Not counted, since they always take one side: {}. To count their votes: vote export "
             "--votes, then people --people.",
-            joined(people.set_apart, ""),
+            join_texts(people.set_apart, ""),
         )
         lines.append(apart)
     if left := people.unmatched:

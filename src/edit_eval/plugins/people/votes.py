@@ -8,7 +8,7 @@ import msgspec
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.agreement.beside_votes import BesideVotes, beside_votes
+from edit_eval.plugins.agreement.vote_agreement import BesideVotes, compare_with_votes
 from edit_eval.records import Results
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Preferences
@@ -31,7 +31,7 @@ def peoples_votes(
 ) -> PeoplesVotes:
     """Counts the votes on a run, without those of raters `without`, and with those of raters `taken_in` who always
     take one side. Raises `ConfigurationError` for a name that nobody has who voted."""
-    every = votes.counted(results.samples)
+    every = votes.to_votes(results.samples)
     known = {vote.rater for vote in every}
     for flag, names in (("--without", without), ("--with", taken_in)):
         if unknown := next((name for name in names if name not in known), ""):
@@ -41,7 +41,7 @@ def peoples_votes(
     heard = [vote for vote in every if vote.rater not in without]
     tally = preferences(heard, results.edit_models, taken_in=taken_in)
     apart = {rater.rater for rater in tally.raters if rater.set_apart}
-    beside = beside_votes(results, [vote for vote in heard if vote.rater not in apart])
+    beside = compare_with_votes(results, [vote for vote in heard if vote.rater not in apart])
     return PeoplesVotes(
         **msgspec.structs.asdict(tally), beside=beside, outdated=votes.outdated, damaged=votes.damage.total
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from edit_eval.plugins.agreement.sheet import beside_table
+from edit_eval.plugins.agreement.sheet import preference_table
 from edit_eval.plugins.people.votes import PeoplesVotes
 from edit_eval.reporting import formats
 from edit_eval.reporting.strengths import doubt_lines, ranks_lines, strengths_table
@@ -59,14 +59,14 @@ def _lines(document: PeoplesVotes) -> Iterator[Line | Table[Any]]:
             Text(
                 "Raters agree with alpha {} {} on {} pairs that two or more have seen; {} of their votes are the same",
                 formats.score(agreement.alpha),
-                formats.bracketed(agreement.ci95),
+                formats.format_interval(agreement.ci95),
                 agreement.pairs,
                 formats.share(agreement.identical or 0.0, 1),
             )
         )
     if document.beside.judges and document.beside.tie is not None:
         yield Line()
-        yield beside_table(msgspec.to_builtins(document.beside))
+        yield preference_table(msgspec.to_builtins(document.beside))
         yield Line(
             Text(
                 "How often each prefers the edit that a person does; a tie of one of the two counts half. A "

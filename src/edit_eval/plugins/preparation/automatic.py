@@ -10,7 +10,7 @@ from edit_eval.execution.checks import CheckContext
 from edit_eval.execution.choices import CONFIGURED, Choice, Choices
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.machine.memory import GIB, gib
-from edit_eval.plugins.preparation.fitting import Wanted, claim_of, need_together, weights_of
+from edit_eval.plugins.preparation.fitting import PlacedModel, claim_of, sum_needs, weights_of
 from edit_eval.plugins.preparation.weights import Weights, expert_bytes
 from edit_eval.text import Text
 
@@ -42,12 +42,12 @@ def resolve(context: CheckContext) -> Choices:
         section = configuration.models[model.key]
         claim = claim_of(section, model.places, visible)
         weights = _weights(section, context.environment)
-        wanted.append(Wanted(model, section, weights, claim=claim, expert_bytes=expert_bytes(section, weights)))
+        wanted.append(PlacedModel(model, section, weights, claim=claim, expert_bytes=expert_bytes(section, weights)))
     return decide(configuration.execution, wanted, visible, context.machine.free_host_memory())
 
 
 def decide(
-    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
+    execution: ExecutionSection, wanted: Sequence[PlacedModel], visible: Sequence[Gpu], host_free: int | None
 ) -> Choices:
     """Does the same from known facts: models with their weights and places, GPUs, free host memory in bytes."""
     placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
@@ -59,7 +59,7 @@ def decide(
         loading = [model for model in wanted if model.model.holds_device]
         limited = at_once is not None and at_once < sum(len(model.model.places) for model in loading)
         limited = limited and any(
-            model.on_gpu or _host_need(model) for model in loading
+            model.is_on_gpu or _host_need(model) for model in loading
         )  # a small class of one's own is not
         return Choices(placement, Choice("load_concurrency", at_once, why, weighed=limited))
     return Choices(placement, Choice("load_concurrency", execution.load_concurrency, CONFIGURED, automatic=False))
@@ -77,7 +77,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 # -- placement --
 
 
-def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
+def _placement(wanted: Sequence[PlacedModel], visible: Sequence[Gpu]) -> tuple[str, str]:
     """Returns `together` if edit models share GPUs with judges and are known to fit there with them, else `swap`."""
     if not any(len({model.model.kind for model in models}) > 1 for models in _shared(wanted).values()):
         if all(model.model.holds_device for model in wanted):
@@ -85,20 +85,20 @@ def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, s
         return "swap", Text(
             "what asks a server or reads files takes no place, and no model has to make room for another"
         )
-    room = room_together(wanted, visible)
+    room = check_room(wanted, visible)
     return "together" if room.answer == "enough" else "swap", room.reason
 
 
-def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
+def _shared(wanted: Sequence[PlacedModel]) -> dict[str, list[PlacedModel]]:
     """Returns the devices whose memory several models share, with those models."""
-    on: dict[str, list[Wanted]] = {}
+    on: dict[str, list[PlacedModel]] = {}
     for model in (model for model in wanted if model.model.holds_device):
         for device in dict.fromkeys(device for place in model.places for device in place):
             on.setdefault(device, []).append(model)
     return {device: models for device, models in on.items() if len(models) > 1}
 
 
-def room_together(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
+def check_room(wanted: Sequence[PlacedModel], visible: Sequence[Gpu]) -> Room:
     """Checks whether all models fit at once on every GPU that they share, with a margin."""
     shared = _shared(wanted)
     if not shared:
@@ -107,17 +107,17 @@ def room_together(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
         return Room("unknown", Text("workers on the CPU hold one model at a time"))
     free = {gpu.name: gpu.free for gpu in visible}
     if all(free.get(device) is None for device in shared):
-        known = [need for device, models in shared.items() if (need := need_together(models, device)) is not None]
+        known = [need for device, models in shared.items() if (need := sum_needs(models, device)) is not None]
         takes = Text("takes about {} a GPU", gib(max(known))) if known else Text("needs an unknown amount of memory")
         return Room("unknown", Text("keeping all models there {}, and the memory of these devices is unknown", takes))
     for model in (model for models in shared.values() for model in models):
         if model.section.placement.offload != "none":
             return Room("unknown", Text("{} is offloaded to save memory", model.who))
-        if need_together([model], model.places[0][0]) is None:
+        if sum_needs([model], model.places[0][0]) is None:
             return Room("unknown", Text("how much memory {} needs is unknown", model.who))
     rooms = []
     for device, models in shared.items():
-        need, room = need_together(models, device) or 0, free.get(device)
+        need, room = sum_needs(models, device) or 0, free.get(device)
         if room is None:
             return Room("unknown", Text("the driver does not report the free memory of {}", device))
         rooms.append((room - need, need, room, device))
@@ -139,7 +139,7 @@ def room_together(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
 # -- loads --
 
 
-def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[int | None, str]:
+def _load_concurrency(wanted: Sequence[PlacedModel], host_free: int | None) -> tuple[int | None, str]:
     """Returns how many loads at once the host has memory for, and why."""
     wanted = [model for model in wanted if model.model.holds_device]
     loads = sum(len(model.places) for model in wanted)
@@ -154,12 +154,12 @@ def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[
     return (loads, Text("there is room for all of them at once: {}", room)) if fitting >= loads else (fitting, room)
 
 
-def _host_need(wanted: Wanted) -> tuple[int, str] | None:
+def _host_need(wanted: PlacedModel) -> tuple[int, str] | None:
     """Returns the most bytes of host memory that one load takes, and for what; None if nobody knows."""
     weights, section = wanted.weights, wanted.section
     if not weights.parts:
-        no_weights = section.class_path.startswith("edit_eval.") and not (weights.name or section.served)
+        no_weights = section.class_path.startswith("edit_eval.") and not (weights.name or section.own_server)
         return (IMPORTS, Text("libraries")) if no_weights else None
-    if wanted.on_gpu and wanted.section.placement.offload == "none":
+    if wanted.is_on_gpu and wanted.section.placement.offload == "none":
         return IMPORTS + weights.largest, Text("libraries, and one file of weights at a time")
-    return IMPORTS + weights.loaded, Text("libraries and all weights")
+    return IMPORTS + weights.bytes_in_memory, Text("libraries and all weights")

@@ -18,7 +18,7 @@ from edit_eval.json_values import JsonObject
 from edit_eval.plugins.preparation.fitting import checkpoint_of, weights_of
 from edit_eval.plugins.preparation.weights import Weights
 from edit_eval.pretrained.folders import is_hub_name
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 from edit_eval.workers.model_class import find_class, make_parameters
 
 SAID: Mapping[str, Callable[[str], str]] = {
@@ -39,7 +39,7 @@ def card_lines(card: Mapping[str, str]) -> Iterator[str]:
     """Yields a card as lines for people."""
     if not card:
         return
-    facts = joined(words(card[name]) for name, words in SAID.items() if card.get(name))
+    facts = join_texts(words(card[name]) for name, words in SAID.items() if card.get(name))
     yield Text("{}: {}", card.get("pipeline", ""), facts) if card.get("pipeline") else facts
     if card.get("note"):
         yield card["note"]
@@ -54,7 +54,7 @@ HUB_SECONDS = 3.0
 """Time to resolve the Hub's address and connect: a network slower than this will not carry a hundred gigabytes."""
 
 
-def published(section: ModelSection, weights: Weights) -> bool:
+def has_published_weights(section: ModelSection, weights: Weights) -> bool:
     """True if something is known of a model's weights, or of those of its class."""
     return find_release(weights.name) is not None or bool(_class_size(section))
 
@@ -96,7 +96,7 @@ def bytes_of_weights(section: ModelSection, environment: Mapping[str, str]) -> i
     weights = weights_of(section, environment)
     if not weights.name:
         return 0
-    return weights.loaded if weights.loaded or weights.folder else _class_size(section)
+    return weights.bytes_in_memory if weights.bytes_in_memory or weights.folder else _class_size(section)
 
 
 def _class_size(section: ModelSection) -> int:
@@ -139,28 +139,28 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
     benchmark = configuration.benchmark
     cls = import_class("benchmark", benchmark.class_path, configuration.folder)
     if data_path := str(benchmark.parameters.get("data_path") or ""):
-        yield _fetched("benchmark", data_path, local_path(data_path, getattr(cls, "wanted", ("*",))))
+        yield _describe_download("benchmark", data_path, local_path(data_path, getattr(cls, "wanted", ("*",))))
         if hasattr(cls, "rows_file") and (rows := cls(make_parameters(cls, benchmark.parameters)).rows_file):
-            yield _fetched(Text("rows of the benchmark"), str(rows), rows.fetch())
+            yield _describe_download(Text("rows of the benchmark"), str(rows), rows.fetch())
     models = [(Text("edit model"), model) for model in configuration.edit_models.values()]
     for kind, section in [*models, *(("judge", judge) for judge in configuration.judges.values())]:
         name, revision = section.parameters.get("model_name"), section.parameters.get("revision")
         if isinstance(name, str) and name:
             folder = Path(name).expanduser().absolute()
             if not folder.is_dir() and is_hub_name(name):
-                folder = fetch_model(Repository(name, revision, "model"), section.named("model_name"))
-            yield _fetched(f"{kind} {section.name}", name, folder)
+                folder = fetch_model(Repository(name, revision, "model"), section.name_of("model_name"))
+            yield _describe_download(f"{kind} {section.name}", name, folder)
         protocol = section.protocol
         prompts = protocol.parameters.get("prompts_path") if protocol else None
         if protocol and not prompts and protocol.parameters.get("prompts") == "official":
             cls = import_class("protocol", protocol.class_path, configuration.folder)
             for file in getattr(cls, "official_files", ()) or filter(None, [getattr(cls, "official_file", None)]):
-                yield _fetched(Text("prompts of judge {}", section.name), str(file), file.fetch())
+                yield _describe_download(Text("prompts of judge {}", section.name), str(file), file.fetch())
         if isinstance(prompts, str) and is_address(prompts):
             path = local_path(prompts, ("*.py", "*.json", "*.txt", "*.yaml"), "protocol.prompts_path")
-            yield _fetched(Text("prompts of judge {}", section.name), prompts, path)
+            yield _describe_download(Text("prompts of judge {}", section.name), prompts, path)
 
 
-def _fetched(what: str, name: str, path: Path) -> Fetched:
+def _describe_download(what: str, name: str, path: Path) -> Fetched:
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return Fetched(what, name, str(path), sum(file.stat().st_size for file in files))

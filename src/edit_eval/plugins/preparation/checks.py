@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.asking import Listener, load_samples, make_experiment
-from edit_eval.config.families import shared_families
+from edit_eval.config.families import find_shared_families
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
 from edit_eval.config.shorthand import import_chat_endpoint
@@ -42,45 +42,45 @@ from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.machine.memory import gib
-from edit_eval.execution.machine.places import Place, model_on, places, said_of
+from edit_eval.execution.machine.places import Place, build_model, describe_lost_gpus, places
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.preparation.automatic import Room, decide, resolve, room_together
+from edit_eval.plugins.preparation.automatic import Room, check_room, decide, resolve
 from edit_eval.plugins.preparation.cards import (
     bytes_of_weights,
     card_lines,
     download_command,
+    has_published_weights,
     hub_address,
     hub_answers,
-    published,
 )
 from edit_eval.plugins.preparation.fitting import (
-    Wanted,
+    PlacedModel,
     checkpoint_of,
     claim_of,
     fit_findings,
+    gpu_sharing_findings,
     host_findings,
-    together_findings,
     weights_of,
 )
 from edit_eval.plugins.preparation.machine import disk_findings, gb, gpu_findings, host_finding
 from edit_eval.plugins.preparation.probing import (
     EnvironmentProbe,
     ability_findings,
+    check_engine_environments,
     edit_finding,
     environment_findings,
     probe,
     server_finding,
-    shared_environments,
 )
 from edit_eval.plugins.preparation.weights import Weights, expert_bytes, offline
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.pretrained.host_memory import host_memory
 from edit_eval.protocols import contract as protocols
-from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import fault
 from edit_eval.records import Sample, model_title
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 from edit_eval.workers.example import example_sample
 
 MOST_NAMED = 20
@@ -141,20 +141,20 @@ class Context(CheckContext):
         return by_model
 
     @cached_property
-    def wanted(self) -> list[Wanted]:
+    def models(self) -> list[PlacedModel]:
         """The models as they would be laid out."""
-        return [self._wanted(key, choice) for key, choice in self.devices.items()]
+        return [self._place_model(key, choice) for key, choice in self.devices.items()]
 
-    def _wanted(self, key: str, choice: tuple[tuple[Place, ...], str] | ConfigurationError) -> Wanted:
+    def _place_model(self, key: str, choice: tuple[tuple[Place, ...], str] | ConfigurationError) -> PlacedModel:
         section, folder = self.configuration.models[key], self.configuration.folder
         chosen = () if isinstance(choice, ConfigurationError) else choice[0]
         try:
             weights = weights_of(section, self.environment)
         except OSError:  # a folder that must not be read, which loading reports better
             weights = Weights("", None)
-        model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
+        model, experts = build_model(chosen, key, section, folder), expert_bytes(section, weights)
         load = getattr(class_of(_kind(key), section, folder), "load", None)
-        return Wanted(
+        return PlacedModel(
             model,
             section,
             weights,
@@ -167,12 +167,12 @@ class Context(CheckContext):
     @cached_property
     def unreachable(self) -> Mapping[str, Finding | None]:
         """By model: why its weights cannot be had. Takes `HUB_SECONDS` at most."""
-        return {model.model.key: _out_of_reach(model, self.environment) for model in self.wanted}
+        return {model.model.key: _out_of_reach(model, self.environment) for model in self.models}
 
     @cached_property
     def downloads(self) -> dict[Path, int | None]:
         """Bytes of weights that are not here yet, by folder; None if a size is not known."""
-        away = {model.weights.name: model.weights.stored for model in self.wanted if model.weights.folder is None}
+        away = {model.weights.name: model.weights.stored for model in self.models if model.weights.folder is None}
         sizes = [size for name, size in away.items() if is_hub_name(name)]
         return {hub_cache(self.environment): sum(sizes) if all(sizes) else None} if sizes else {}
 
@@ -198,7 +198,7 @@ class CheckRow(NamedTuple):
     """It is made for each model; several such in a row are made model by model."""
 
 
-def look(context: Context, checks: Sequence[CheckRow]) -> Iterator[Finding]:
+def run_checks(context: Context, checks: Sequence[CheckRow]) -> Iterator[Finding]:
     """Yields the findings of these checks, in order."""
     for each, some in itertools.groupby(checks, key=lambda check: check.each):
         if not each:
@@ -206,7 +206,7 @@ def look(context: Context, checks: Sequence[CheckRow]) -> Iterator[Finding]:
                 yield from check.find(context)
             continue
         together = list(some)
-        for model in context.wanted:
+        for model in context.models:
             for finding in itertools.chain.from_iterable(check.find(context, model) for check in together):
                 guess = finding.stops and model.loads_otherwise
                 yield replace(finding, level="warning") if guess else finding
@@ -219,17 +219,17 @@ def rooms(context: Context) -> dict[str, Room]:
     GPU must also fit there at once.
     """
     swap = Room("enough", Text("each model fits by itself"))
-    for model in context.wanted:
+    for model in context.models:
         alone = replace(context, laid_out=[model.model])
-        for finding in look(alone, [check for check in CHECKS if check.room]):
+        for finding in run_checks(alone, [check for check in CHECKS if check.room]):
             if finding.stops:
                 swap = max(swap, Room("too little", finding.sentence), key=_worse)
-            elif finding.level == "warning" and model.on_gpu:  # on the CPU the warning is about time
+            elif finding.level == "warning" and model.is_on_gpu:  # on the CPU the warning is about time
                 swap = max(Room("unknown", finding.sentence), swap, key=_worse)
-        if not model.on_gpu and model.weights.parts and context.host_free is None:
+        if not model.is_on_gpu and model.weights.parts and context.host_free is None:
             text = Text("{} runs on the CPU, and free host memory is unknown", model.who)
             swap = max(Room("unknown", text), swap, key=_worse)
-    together = room_together(context.wanted, context.gpus)
+    together = check_room(context.models, context.gpus)
     return {"swap": swap, "together": max(swap, together, key=_worse)}
 
 
@@ -268,7 +268,7 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
     if isinstance(error, BenchmarkError) and faults:
         advice = Text("fix it, or set `benchmark.on_bad_sample: skip`")
         more = len(faults) - MOST_NAMED
-        rest = [Text("and {}", counted(more, "more bad sample"))] if more > 0 else []
+        rest = [Text("and {}", pluralize(more, "more bad sample"))] if more > 0 else []
         return [Finding(area, "problem", fault, advice) for fault in (*faults[:MOST_NAMED], *rest)]
     return [Finding(area, "problem", text) for text in (str(error), *faults)]
 
@@ -278,7 +278,7 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
 
 def configuration_as_read(context: Context) -> Iterator[Finding]:
     configuration = context.configuration
-    models, judges = (joined(some, " and ") for some in (configuration.edit_models, configuration.judges))
+    models, judges = (join_texts(some, " and ") for some in (configuration.edit_models, configuration.judges))
     yield Finding("configuration", "ok", Text("{}: {}, judged by {}", configuration.name, models, judges))
     for note in configuration.notes:
         yield Finding("configuration", "note", note)
@@ -295,23 +295,23 @@ def host(context: Context) -> list[Finding]:
 # -- where models run --
 
 
-def claimed_twice(context: Context) -> Iterator[Finding]:
+def double_claims(context: Context) -> Iterator[Finding]:
     """Finds a server that takes nearly all of a GPU by default on which another model is to stay loaded."""
     if context.configuration.execution.placement != "together":
         return
-    for model in context.wanted:
+    for model in context.models:
         section = model.section
         share = section.server_share
-        if not section.served or not share or section.served.share(section.route, by_default=False):
+        if not section.own_server or not share or section.own_server.share(section.route, by_default=False):
             continue
         mine = {device for place in model.places for device in place if device.startswith("cuda")}
-        for other in context.wanted:
+        for other in context.models:
             shared = sorted(mine & {device for place in other.places for device in place})
             if other is not model and shared:
                 text = Text(
                     "{}: the server of {} takes {:.0%} of {} at its start, where {} is to stay loaded "
                     "(placement: together)",
-                    section.named("serve"),
+                    section.name_of("serve"),
                     section.name,
                     share,
                     shared[0],
@@ -336,14 +336,14 @@ def devices(context: Context) -> Iterator[Finding]:
         if size <= LARGE:
             yield Finding("devices", "ok", Text("{} ({})", shown, why), who=who)
             continue
-        lost = joined(said_of(context.machine.lost()), "; ")
+        lost = join_texts(describe_lost_gpus(context.machine.lost()), "; ")
         reason = lost or context.machine.fault() or context.machine.limit()
         yield Finding(
             "devices",
             "problem",
             Text(
                 "{}: no GPU is visible to this command{}, and {} has {} of weights",
-                section.named("device_ids"),
+                section.name_of("device_ids"),
                 Text(" ({})", reason) if reason else "",
                 section.name,
                 gib(size),
@@ -354,7 +354,7 @@ def devices(context: Context) -> Iterator[Finding]:
 
 
 def loads_at_once(context: Context) -> list[Finding]:
-    return host_findings(context.wanted, context.configuration.execution.load_concurrency, context.host_free)
+    return host_findings(context.models, context.configuration.execution.load_concurrency, context.host_free)
 
 
 # -- environments --
@@ -363,13 +363,13 @@ def loads_at_once(context: Context) -> list[Finding]:
 def environments(context: Context) -> Iterator[Finding]:
     """Probes the models' environments, and asks models behind servers about an example."""
     try:
-        judges = {judge.name: judge for judge in asked_judges(context.configuration)}
+        judges = {judge.name: judge for judge in make_judges(context.configuration)}
     except EditEvalError:  # the benchmark's findings report it
         judges = {}
     questions: list[EnvironmentProbe] = []
-    for model in context.wanted:
+    for model in context.models:
         judge = judges.get(model.section.name) if model.model.kind == "judge" else None
-        for question in _asked(model, context.configuration, judge):
+        for question in _list_probes(model, context.configuration, judge):
             if isinstance(question, Finding):
                 yield question
             else:
@@ -377,8 +377,8 @@ def environments(context: Context) -> Iterator[Finding]:
     yield from _answers(questions, context.gpus)
 
 
-def _asked(
-    wanted: Wanted, configuration: Configuration, judge: AskedJudge | None
+def _list_probes(
+    wanted: PlacedModel, configuration: Configuration, judge: AskedJudge | None
 ) -> Iterator[EnvironmentProbe | Finding]:
     """Yields what the model's environment is to be asked; a finding if there is no environment."""
     section, requirements = wanted.section, wanted.section.placement.uv
@@ -400,15 +400,15 @@ def _asked(
         class_path=section.class_path,
         parameters=section.parameters,
         folder=str(configuration.folder),
-        on_gpu=wanted.on_gpu,
+        on_gpu=wanted.is_on_gpu,
         request=request,
         asked=(judge, first) if judge and first else None,
     )
-    if (served := section.served) is None:
+    if (served := section.own_server) is None:
         yield asked
         return
     yield replace(asked, python=sys.executable, on_gpu=False, request={})  # there is no server yet that could answer
-    engine = served.on(section.route)
+    engine = served.find_engine(section.route)
     if engine is not None:
         yield EnvironmentProbe(Text("{}: its server", wanted.who), python, packages=(engine.package, *engine.needs))
         return
@@ -423,7 +423,7 @@ def _kind(key: str) -> Kind:
 
 
 def _about_the_example(
-    wanted: Wanted, judge: AskedJudge | None, language: str
+    wanted: PlacedModel, judge: AskedJudge | None, language: str
 ) -> tuple[JsonObject, protocols.Question | None]:
     """Returns what a model is asked before a run, and the question behind it."""
     sample = example_sample(language)
@@ -467,7 +467,7 @@ def _answers(questions: Sequence[EnvironmentProbe], visible: Sequence[Gpu]) -> l
         if question.asked and "examined" in answer:
             findings.append(server_finding(question.who, answer["examined"], *question.asked))
             findings += ability_findings(question.who, answer["examined"])
-    return findings + shared_environments(questions)
+    return findings + check_engine_environments(questions)
 
 
 def python_path(context: Context) -> Iterator[Finding]:
@@ -483,7 +483,7 @@ def python_path(context: Context) -> Iterator[Finding]:
 # -- weights --
 
 
-def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
+def cards(context: Context, wanted: PlacedModel) -> Iterator[Finding]:
     """Reports what a model's class says about it before it is loaded."""
     try:
         card = card_of(wanted.section, context.configuration.folder)
@@ -495,29 +495,31 @@ def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
     yield from sale_findings(card, wanted.who)
 
 
-def reachable(context: Context, wanted: Wanted) -> Iterator[Finding]:
+def reachable(context: Context, wanted: PlacedModel) -> Iterator[Finding]:
     """Reports weights that are not here and cannot be had."""
     if finding := context.unreachable[wanted.model.key]:
         yield finding
 
 
-def weights(context: Context, wanted: Wanted) -> Iterator[Finding]:
+def weights(context: Context, wanted: PlacedModel) -> Iterator[Finding]:
     """Checks that the weights are here and complete."""
     if wanted.weights.name and not context.unreachable[wanted.model.key]:
         yield from _weight_findings(wanted, context.environment)
 
 
-def fits(context: Context, wanted: Wanted) -> list[Finding]:
+def fits(context: Context, wanted: PlacedModel) -> list[Finding]:
     return fit_findings(wanted, context.gpus, context.host_free)
 
 
-def _out_of_reach(wanted: Wanted, environment: Mapping[str, str]) -> Finding | None:
+def _out_of_reach(wanted: PlacedModel, environment: Mapping[str, str]) -> Finding | None:
     """Returns a problem if weights are neither here nor available from the Hub, else None.
 
     Takes `HUB_SECONDS` at most. The libraries would retry for a minute.
     """
     section, weights = wanted.section, wanted.weights
-    if not published(section, weights) or not is_hub_name(weights.name):  # other weights need not be a repository
+    if not has_published_weights(section, weights) or not is_hub_name(
+        weights.name
+    ):  # other weights need not be a repository
         return None
     cache = hub_cache(environment)
     if weights.folder is not None and (not weights.faults or cache not in weights.folder.parents):
@@ -527,7 +529,7 @@ def _out_of_reach(wanted: Wanted, environment: Mapping[str, str]) -> Finding | N
         return None
     text = Text(
         "{}: the weights of {} are {}, and {}",
-        section.named(checkpoint_of(section)[0]),
+        section.name_of(checkpoint_of(section)[0]),
         weights.name,
         Text("incomplete in the cache ({})", weights.faults[0])
         if weights.faults
@@ -540,7 +542,7 @@ def _out_of_reach(wanted: Wanted, environment: Mapping[str, str]) -> Finding | N
     return Finding("models", "problem", text, advice, wanted.who)
 
 
-def _weight_findings(wanted: Wanted, environment: Mapping[str, str]) -> list[Finding]:
+def _weight_findings(wanted: PlacedModel, environment: Mapping[str, str]) -> list[Finding]:
     weights, who = wanted.weights, wanted.who
     cache = hub_cache(environment)
     variable = offline(environment)
@@ -584,15 +586,15 @@ def _weight_findings(wanted: Wanted, environment: Mapping[str, str]) -> list[Fin
 def other_machines(context: Context) -> list[Finding]:
     """Reports what other machines lack of the weights, since each would download them itself, and their oddities."""
     machine = context.machine
-    asked = {checkpoint_of(model.section)[1:] for model in context.wanted if model.weights.name and model.on_gpu}
+    asked = {checkpoint_of(model.section)[1:] for model in context.models if model.weights.name and model.is_on_gpu}
     names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
     findings = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
-    if warning := machine.warning():
+    if warning := machine.find_warning():
         advice = Text(
             "anyone who can reach it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here"
         )
         findings.append(Finding("machine", "warning", warning, advice))
-    for host, faults in machine.lacking(names).items() if names else ():
+    for host, faults in machine.find_missing_weights(names).items() if names else ():
         advice = Text("put the weights there, or HF_HOME on a disk that all machines share")
         findings += [Finding("models", "warning", Text("{}: {}", host, fault), advice) for fault in faults]
         findings += [] if faults else [Finding("models", "ok", Text("{}: the weights of every model are there", host))]
@@ -601,19 +603,19 @@ def other_machines(context: Context) -> list[Finding]:
 
 def families(context: Context) -> Iterator[Finding]:
     configuration = context.configuration
-    for shared in shared_families(configuration.judges.values(), configuration.edit_models.values()):
+    for shared in find_shared_families(configuration.judges.values(), configuration.edit_models.values()):
         yield Finding("models", "note", shared)
 
 
-def together(context: Context) -> list[Finding]:
-    return together_findings(context.wanted, context.gpus, context.configuration.execution.placement)
+def gpu_sharing(context: Context) -> list[Finding]:
+    return gpu_sharing_findings(context.models, context.gpus, context.configuration.execution.placement)
 
 
 def automatic(context: Context) -> Iterator[Finding]:
     """Reports what `auto` would choose; nothing if a model has no place to run."""
-    if all(model.places for model in context.wanted):
+    if all(model.places for model in context.models):
         for sentence in decide(
-            context.configuration.execution, context.wanted, context.gpus, context.host_free
+            context.configuration.execution, context.models, context.gpus, context.host_free
         ).sentences:
             yield Finding("models", "note", Text("execution.{}", sentence))
 
@@ -671,7 +673,7 @@ def disk(context: Context) -> list[Finding]:
 def keys(context: Context) -> Iterator[Finding]:
     """Checks that the variables that hold keys are set; only their names are ever shown."""
     environment = context.environment
-    for section in (model.section for model in context.wanted if not model.section.served):
+    for section in (model.section for model in context.models if not model.section.own_server):
         makers = import_chat_endpoint()
         maker = makers.find_address(section.parameters.get("api") or "") if makers is not None else ""
         address = section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL")
@@ -714,7 +716,7 @@ CHECKS = (
     CheckRow(configuration_as_read),
     CheckRow(gpus_here),
     CheckRow(host),
-    CheckRow(claimed_twice, refuses=True),
+    CheckRow(double_claims, refuses=True),
     CheckRow(devices, refuses=True),
     CheckRow(loads_at_once, room=True),
     CheckRow(environments),
@@ -725,7 +727,7 @@ CHECKS = (
     CheckRow(fits, each=True, room=True),
     CheckRow(other_machines),
     CheckRow(families),
-    CheckRow(together),
+    CheckRow(gpu_sharing),
     CheckRow(automatic),
     CheckRow(benchmark),
     CheckRow(disk),
@@ -742,14 +744,14 @@ class MachineChecks(Check):
 
     def find(self, context: CheckContext) -> Iterator[Finding]:
         """Makes all checks."""
-        return look(Context.of(context), CHECKS)
+        return run_checks(Context.of(context), CHECKS)
 
     def refusals(self, context: CheckContext) -> Iterator[Finding]:
         """Makes those that refuse; a model that would fit, were nothing else there, may fit later."""
         context = Context.of(context)
-        yield from look(context, [check for check in CHECKS if check.refuses])
+        yield from run_checks(context, [check for check in CHECKS if check.refuses])
         empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
-        for model in (model for model in context.wanted if not model.loads_otherwise):
+        for model in (model for model in context.models if not model.loads_otherwise):
             if held := next((finding for finding in fits(context, model) if finding.stops), None):
                 fits_empty = not any(finding.stops for finding in fit_findings(model, empty, host_memory()))
                 yield replace(held, passing=fits_empty)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import ModelSection
-from edit_eval.endpoints.engines import UNCOUNTED, given
+from edit_eval.endpoints.engines import UNCOUNTED, find_argument
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.memory import GIB, gib
 from edit_eval.execution.machine.places import Place
-from edit_eval.plugins.preparation.weights import Weights, find_weights, quantised_bytes
+from edit_eval.plugins.preparation.weights import Weights, compute_quantised_size, find_weights
 from edit_eval.scheduling.tasks import Model
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 CONTEXT = GIB // 2
 """A process's CUDA context, or its libraries on the host."""
@@ -37,7 +37,7 @@ FOUR_BIT = "quantization_config: {load_in_4bit: true}"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlacedModel:
     """A model of the configuration, and where it should run."""
 
     model: Model
@@ -62,12 +62,12 @@ class Wanted:
         return self.model.places
 
     @property
-    def on_cpu(self) -> bool:
+    def is_on_cpu(self) -> bool:
         """True if it runs on the CPU; neither, if its devices are missing."""
         return bool(self.places) and self.places[0][0].startswith("cpu")
 
     @property
-    def on_gpu(self) -> bool:
+    def is_on_gpu(self) -> bool:
         """True if it runs on GPUs."""
         return bool(self.places) and self.places[0][0].startswith("cuda")
 
@@ -97,9 +97,9 @@ def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | No
     """Returns the parameter that names a model's weights, its value (empty if unset), and their revision and dtype."""
     key, parameters = "model_name", section.parameters
     said = [parameters.get(name) for name in (key, "revision", "dtype")]
-    if section.served and section.served.engine != "command":  # its `revision` is the user's own word
-        key, arguments = "model", section.served.arguments
-        said = [parameters.get(key), *(given(arguments, (flag,)) for flag in ("--revision", "--dtype"))]
+    if section.own_server and section.own_server.engine != "command":  # its `revision` is the user's own word
+        key, arguments = "model", section.own_server.arguments
+        said = [parameters.get(key), *(find_argument(arguments, (flag,)) for flag in ("--revision", "--dtype"))]
     name, revision, dtype = (value if isinstance(value, str) else None for value in said)
     if revision is None and (release := find_release(name or "")):
         revision = release.revision
@@ -115,18 +115,18 @@ def claim_of(section: ModelSection, places: Sequence[Sequence[str]], visible: Se
     return round(section.server_share * min(sizes)) if section.server_share and sizes else None
 
 
-def need_of(wanted: Wanted, *, offload: str | None = None, devices: int | None = None) -> Need | None:
+def need_of(wanted: PlacedModel, *, offload: str | None = None, devices: int | None = None) -> Need | None:
     """Returns a replica's need on each device, as configured or with another `offload` or `devices`, or None."""
-    counted = _counted(wanted, offload, devices)
+    counted = _compute_need(wanted, offload, devices)
     if wanted.claim is None:
         return counted
     return Need(max(wanted.claim, counted.weights if counted else 0), CONTEXT)
 
 
-def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = None) -> Need | None:
+def _compute_need(wanted: PlacedModel, offload: str | None = None, devices: int | None = None) -> Need | None:
     """Returns the same by weights and work."""
-    served = wanted.section.served
-    if served and any(given(served.arguments, (name,)) is not None for name in UNCOUNTED):
+    served = wanted.section.own_server
+    if served and any(find_argument(served.arguments, (name,)) is not None for name in UNCOUNTED):
         return None
     placement, parameters = wanted.section.placement, wanted.section.parameters
     offload, devices = offload or placement.offload, devices or placement.devices_per_replica
@@ -141,7 +141,7 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
         work = ANSWER_WORK + ANSWER_WORK_EACH * placement.batch_size
     work = max(min(work, total / 2), wanted.expert_bytes * PAIR_TOKENS * placement.batch_size)
     on_device = total / devices
-    if offload != "none" and not wanted.on_cpu:  # there they are in host memory anyway
+    if offload != "none" and not wanted.is_on_cpu:  # there they are in host memory anyway
         if wanted.model.kind == "judge":
             on_device = 0  # layers without room stay in host memory
         elif offload == "model":
@@ -152,38 +152,38 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
     return Need(round(min(on_device, total)), round(work) + CONTEXT)
 
 
-def _parts(wanted: Wanted) -> dict[str, float]:
+def _parts(wanted: PlacedModel) -> dict[str, float]:
     """Returns the bytes of each part as it is loaded, quantised or not; empty if they are not known."""
     parameters = wanted.section.parameters
     load, dtype = parameters.get("load"), parameters.get("dtype", "bfloat16")
     parts: dict[str, float] = {}
     for part in wanted.weights.parts:
-        size = quantised_bytes(load if isinstance(load, Mapping) else {}, part, wanted.weights, dtype)
+        size = compute_quantised_size(load if isinstance(load, Mapping) else {}, part, wanted.weights, dtype)
         if size is None:
             return {}
         parts[part] = size
     return parts
 
 
-def host_need_of(wanted: Wanted) -> int | None:
+def host_need_of(wanted: PlacedModel) -> int | None:
     """Returns the bytes of host memory that each process takes which keeps a model's weights there; else None.
 
     All of them, while it loads: measured on the CPU, 0.5 % less for Qwen-Image-Edit of two layers (5.48 GB).
     """
-    if wanted.section.placement.offload == "none" or not wanted.on_gpu:
+    if wanted.section.placement.offload == "none" or not wanted.is_on_gpu:
         return None
     total = sum(_parts(wanted).values())
     return round(total) + CONTEXT if total else None
 
 
-def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) -> list[Finding]:
+def fit_findings(wanted: PlacedModel, visible: Sequence[Gpu], host_free: int | None) -> list[Finding]:
     """Checks whether a model fits on each of its GPUs, or on the host for CPU workers."""
     need = need_of(wanted)
     if need is None:
         if wanted.weights.parts:
             how = (
                 Text("its server's arguments change the memory of its weights")
-                if wanted.section.served
+                if wanted.section.own_server
                 else Text("quantised by `load`")
             )
             return [Finding("models", "note", Text("{}: {}; its memory is not estimated", wanted.who, how))]
@@ -198,8 +198,8 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
                 Text("a larger `serve.memory`, or more GPUs"),
             )
         ]
-    if not wanted.on_gpu:
-        return _on_host(wanted, need, host_free)
+    if not wanted.is_on_gpu:
+        return _check_host_memory(wanted, need, host_free)
     known = {gpu.name: gpu for gpu in visible if gpu.free is not None}
     rooms = {p: min(known[d].free or 0 for d in p) for p in wanted.places if all(d in known for d in p)}
     if not rooms:
@@ -215,28 +215,30 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
         advice = Text("it will not be used; device_ids: [{}] have room", fitting)
     text = Text("{}: {}", wanted.who, estimate(wanted, need))
     findings = []
-    for (room, users), alike in _grouped(short, rooms, known).items():
+    for (room, users), alike in _group_places(short, rooms, known).items():
         used = Text(", used by {}", users) if users else ""
         findings.append(
-            Finding("models", level, Text("{}, but only {} free on {}{}", text, room, _on(alike), used), advice)
+            Finding(
+                "models", level, Text("{}, but only {} free on {}{}", text, room, _format_places(alike), used), advice
+            )
         )
-    for (room, _), alike in _grouped(tight, rooms, known).items():
-        line = Text("{}, and {} free on {}: it may run out of memory", text, room, _on(alike))
+    for (room, _), alike in _group_places(tight, rooms, known).items():
+        line = Text("{}, and {} free on {}: it may run out of memory", text, room, _format_places(alike))
         findings.append(Finding("models", "warning", line, remedies(wanted, visible, rooms[alike[0]], host_free)))
     if not findings:
-        where = Text("each of its {} places", len(rooms)) if len(rooms) > 1 else joined(wanted.places[0], " and ")
+        where = Text("each of its {} places", len(rooms)) if len(rooms) > 1 else join_texts(wanted.places[0], " and ")
         findings.append(Finding("models", "ok", Text("{}, which fits on {}", text, where)))
     return findings
 
 
-def _in_four_bits(wanted: Wanted) -> float:
+def _compute_four_bit_size(wanted: PlacedModel) -> float:
     """Returns the bytes of a model's weights if all of its networks but the VAE were quantised."""
     load, dtype = {"quantization_config": {"load_in_4bit": True}}, wanted.section.parameters.get("dtype", "bfloat16")
     parts = wanted.weights.parts
-    return sum(quantised_bytes({} if p == "vae" else load, p, wanted.weights, dtype) or 0.0 for p in parts)
+    return sum(compute_quantised_size({} if p == "vae" else load, p, wanted.weights, dtype) or 0.0 for p in parts)
 
 
-def _grouped(
+def _group_places(
     places: Sequence[Place], rooms: Mapping[Place, int], known: Mapping[str, Gpu]
 ) -> dict[tuple[str, str], list[Place]]:
     """Groups places that get the same message: (free memory, its users) -> places."""
@@ -247,11 +249,11 @@ def _grouped(
     return groups
 
 
-def _on(places: Sequence[Place]) -> str:
-    return joined([joined(place, " and ") for place in places], ", ")
+def _format_places(places: Sequence[Place]) -> str:
+    return join_texts([join_texts(place, " and ") for place in places], ", ")
 
 
-def estimate(wanted: Wanted, need: Need) -> str:
+def estimate(wanted: PlacedModel, need: Need) -> str:
     """Returns `about 60.2 GiB a GPU (53.7 GiB of weights, counted in FOLDER)`."""
     if wanted.claim is not None:
         return Text("{} a GPU, which its server takes when it starts", gib(need.weights))
@@ -260,20 +262,22 @@ def estimate(wanted: Wanted, need: Need) -> str:
         if wanted.weights.folder
         else Text("from its published configuration")
     )
-    each = Text("a GPU") if wanted.on_gpu else Text("a worker")
+    each = Text("a GPU") if wanted.is_on_gpu else Text("a worker")
     offloaded = wanted.section.placement.offload
     kept = f", offload: {offloaded}" if offloaded != "none" else ""
     if wanted.expert_bytes:
         kept += Text(", transformers 4 computes all experts ({} for a batch)", gib(need.work))
-    return Text("about {} {} ({} of weights, {}{})", gib(need.total), each, gib(wanted.weights.loaded), source, kept)
+    return Text(
+        "about {} {} ({} of weights, {}{})", gib(need.total), each, gib(wanted.weights.bytes_in_memory), source, kept
+    )
 
 
-def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int | None) -> str:
+def remedies(wanted: PlacedModel, visible: Sequence[Gpu], room: int, host_free: int | None) -> str:
     """Returns settings that would make the model fit into `room` bytes a GPU, or other advice."""
     ways: list[str] = []
     placement = wanted.section.placement
     if wanted.claim is not None:
-        counted, size = _counted(wanted), min((gpu.memory for gpu in visible if gpu.memory), default=0)
+        counted, size = _compute_need(wanted), min((gpu.memory for gpu in visible if gpu.memory), default=0)
         fits = counted is None or counted.total <= room
         share = (
             f"serve: {{memory: {math.floor(100 * (room - CONTEXT) / size) / 100:g}}}" if size > room and fits else ""
@@ -289,7 +293,7 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
             ways.append(f"devices_per_replica: {count}")
             break
     if wanted.can_offload and placement.devices_per_replica == 1:
-        fits_host = host_free is None or host_free >= wanted.weights.loaded
+        fits_host = host_free is None or host_free >= wanted.weights.bytes_in_memory
         for offload in ("model", "group"):
             need = need_of(wanted, offload=offload)
             if placement.offload == "none" and need is not None and need.total <= room and fits_host:
@@ -299,26 +303,30 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
     if wanted.section.parameters.get("dtype") == "float32" and current is not None and current.total / 2 <= room:
         ways.append("dtype: bfloat16")
     unquantised = not wanted.section.parameters.get("load")
-    if current is not None and unquantised and _in_four_bits(wanted) + current.work <= room:
+    if current is not None and unquantised and _compute_four_bit_size(wanted) + current.work <= room:
         parts = [part for part in wanted.weights.parts if part not in ("vae", "model")]
         inner = ", ".join(f"{part}: {{{FOUR_BIT}}}" for part in parts) or FOUR_BIT
         ways.append(Text("load: {{{}}} (needs bitsandbytes)", inner))
     smaller = SMALLER_JUDGE_BYTES
-    if wanted.model.kind == "judge" and wanted.weights.loaded > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
+    if (
+        wanted.model.kind == "judge"
+        and wanted.weights.bytes_in_memory > smaller
+        and smaller + ANSWER_WORK + CONTEXT <= room
+    ):
         ways.append(f"model_name: {SMALLER_JUDGE}")
     if current is not None and any(gpu.memory is not None and gpu.memory >= current.total for gpu in visible):
         ways.append(Text("free the memory used by others"))
-    return joined(ways, "; or ") if ways else Text("a GPU with more memory, or a smaller model")
+    return join_texts(ways, "; or ") if ways else Text("a GPU with more memory, or a smaller model")
 
 
-def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]:
+def _check_host_memory(wanted: PlacedModel, need: Need, host_free: int | None) -> list[Finding]:
     workers = len(wanted.places)
     if not workers:  # a missing device is a finding of its own
         return []
-    wants = workers * (wanted.weights.loaded + CONTEXT)
-    text = Text("{}: {} of host memory for {}", wanted.who, gib(wants), counted(workers, "CPU worker"))
+    wants = workers * (wanted.weights.bytes_in_memory + CONTEXT)
+    text = Text("{}: {} of host memory for {}", wanted.who, gib(wants), pluralize(workers, "CPU worker"))
     if host_free is not None and wants > host_free:
-        each = wanted.weights.loaded + CONTEXT
+        each = wanted.weights.bytes_in_memory + CONTEXT
         fitting = host_free // each
         advice = (
             Text("device_ids: cpu:{}", fitting)
@@ -326,12 +334,12 @@ def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]
             else Text("a GPU, a machine with more memory, or a smaller model")
         )
         return [Finding("models", "problem", Text("{}, but {} are free", text, gib(host_free)), advice)]
-    if wanted.weights.loaded > 8 * GIB:
+    if wanted.weights.bytes_in_memory > 8 * GIB:
         return [Finding("models", "warning", Text("{}; a model of this size takes hours per sample on a CPU", text))]
     return [Finding("models", "ok", text)]
 
 
-def need_together(wanted: Sequence[Wanted], device: str) -> int | None:
+def sum_needs(wanted: Sequence[PlacedModel], device: str) -> int | None:
     """Returns the bytes that all models of a GPU need to stay there; None if one of them is unknown.
 
     Their work adds up although they take turns: a process keeps the memory that it once had.
@@ -340,12 +348,12 @@ def need_together(wanted: Sequence[Wanted], device: str) -> int | None:
     return None if None in needs else sum(need.total for need in needs if need)
 
 
-def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting: str) -> list[Finding]:
+def gpu_sharing_findings(wanted: Sequence[PlacedModel], visible: Sequence[Gpu], setting: str) -> list[Finding]:
     """Checks whether edit models and judges on shared GPUs fit there at once; `setting` is `execution.placement`."""
     gpus = {gpu.name: gpu for gpu in visible if gpu.free is not None}
-    sharing = [w for w in wanted if w.on_gpu]
+    sharing = [w for w in wanted if w.is_on_gpu]
     devices = [d for d in gpus if len({w.model.kind for w in sharing if any(d in place for place in w.places)}) > 1]
-    known = {device: need_together(sharing, device) for device in devices}
+    known = {device: sum_needs(sharing, device) for device in devices}
     sums = {device: need for device, need in known.items() if need is not None}
     if not devices or len(sums) < len(devices):
         return []
@@ -361,23 +369,23 @@ def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting:
     return []
 
 
-def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_free: int | None) -> list[Finding]:
+def host_findings(wanted: Sequence[PlacedModel], load_concurrency: int | str, host_free: int | None) -> list[Finding]:
     """Checks the host's memory for what GPUs do not hold: offloaded weights, and files being loaded."""
     if host_free is None:
         return []
     findings = []
     for model in wanted:
-        if not model.on_gpu or not model.weights.parts:
+        if not model.is_on_gpu or not model.weights.parts:
             continue
         if model.section.placement.offload != "none":
-            each = host_need_of(model) or model.weights.loaded
+            each = host_need_of(model) or model.weights.bytes_in_memory
             wants = len(model.places) * each
             if wants > host_free:
                 text = Text(
                     "{}: offloading on {} GPUs needs {} of host memory", model.who, len(model.places), gib(wants)
                 )
                 count = host_free // each
-                advice = Text("use {} (device_ids)", counted(count, "GPU")) if count else Text("offload: none")
+                advice = Text("use {} (device_ids)", pluralize(count, "GPU")) if count else Text("offload: none")
                 findings.append(Finding("host", "problem", Text("{}; {} are free", text, gib(host_free)), advice))
             continue
         if load_concurrency == "auto":  # never more than there is room for

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.benchmarks.contract import CATEGORIES, canonical
-from edit_eval.config.components import identified
+from edit_eval.config.components import identify_class
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
-from edit_eval.execution.engine.workload import fill_work, left_to_do
+from edit_eval.execution.engine.workload import count_remaining_work, fill_work
 from edit_eval.experiment import Experiment
-from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import Protocol, Question, fault
 from edit_eval.protocols.critiques import columns_of
 from edit_eval.records import Picture, Sample, Status, no_garbage
@@ -46,17 +46,17 @@ class AskedOnce:
         return [Question(name="anything", gives=("anything",), user="")]
 
 
-def assumed(configuration: Configuration) -> tuple[Experiment, Text]:
+def assume_experiment(configuration: Configuration) -> tuple[Experiment, Text]:
     """Returns the experiment of a configuration whose benchmark is missing, and what is assumed of it."""
     categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
     path = configuration.benchmark.parameters.get("data_path", Text("the benchmark"))
     several = (
         Text("{} categories of equal size are", len(categories)) if len(categories) > 1 else Text("one category is")
     )
-    return imagined(configuration, categories), Text("{} does not exist: {} assumed instead", path, several)
+    return imagine_experiment(configuration, categories), Text("{} does not exist: {} assumed instead", path, several)
 
 
-def imagined(configuration: Configuration, categories: Sequence[str]) -> Experiment:
+def imagine_experiment(configuration: Configuration, categories: Sequence[str]) -> Experiment:
     """Returns the experiment of a configuration with samples of these categories, of which nothing else is known."""
     samples = tuple(
         Sample(
@@ -75,16 +75,16 @@ def imagined(configuration: Configuration, categories: Sequence[str]) -> Experim
     made = Experiment(
         samples=samples,
         edit_models=columns,
-        judges=tuple(_asked_somehow(judge, samples) for judge in asked_judges(configuration, _as_written)),
+        judges=tuple(_make_askable(judge, samples) for judge in make_judges(configuration, _as_written)),
         refinements=refinements,
         language=configuration.benchmark.language,
         edit_seeds=evaluation.edit_seeds,
         repeats=evaluation.repeats,
         readings=evaluation.readings,
         control_samples=0 if controls == "auto" else controls,
-        more_controls={name: identified("control", name) for name in evaluation.more_controls},
+        more_controls={name: identify_class("control", name) for name in evaluation.more_controls},
     )
-    return made.with_as_many_controls_as_show_it() if controls == "auto" else made
+    return made.with_stepwise_controls() if controls == "auto" else made
 
 
 def _as_written(section: ModelSection, folder: Path, kind: str) -> Identity:
@@ -92,32 +92,32 @@ def _as_written(section: ModelSection, folder: Path, kind: str) -> Identity:
     return Identity(section.name, section.type or section.class_path, "", section.parameters, section.seed)
 
 
-def _asked_somehow(judge: AskedJudge, samples: Sequence[Sample]) -> AskedJudge:
+def _make_askable(judge: AskedJudge, samples: Sequence[Sample]) -> AskedJudge:
     one_a_category = {sample.category: sample for sample in samples}.values()
     if any(fault(judge.protocol, sample) for sample in one_a_category):
         return replace(judge, protocol=AskedOnce(judge.protocol))
     return judge
 
 
-def counted(experiment: Experiment) -> list[int]:
+def find_counting_samples(experiment: Experiment) -> list[int]:
     """Returns the positions of the samples that count: the good ones that pass the filters."""
     return [n for n, sample in enumerate(experiment.samples) if not (sample.fault or sample.id in experiment.beside)]
 
 
-def stretched(experiment: Experiment, samples: int) -> Experiment:
+def resize_experiment(experiment: Experiment, samples: int) -> Experiment:
     """Returns the experiment with another number of samples that count, in the same shares of categories.
 
     Copies of a sample have other names and places. A copy that follows another one follows a copy of it: where the
     shares leave that out, it is edited beside the others.
     """
-    there = counted(experiment)
+    there = find_counting_samples(experiment)
     if samples == len(there):
         return experiment
     copies = _copies([experiment.samples[position].category for position in there], samples)
     own = dict(zip(there, copies, strict=True))
     needed = Counter(own)
     for position in there:
-        for before in experiment.turns_before(position):
+        for before in experiment.predecessors_of(position):
             needed[before] = max(needed[before], own[position])
     made, beside = list[Sample](), set[str]()
     for position in sorted(needed):
@@ -136,7 +136,7 @@ def stretched(experiment: Experiment, samples: int) -> Experiment:
             if copy >= own.get(position, 0):
                 beside.add(made[-1].id)
     resized = replace(experiment, samples=tuple(made), beside=frozenset(beside))
-    return resized if experiment.control_steps is None else resized.with_as_many_controls_as_show_it()
+    return resized if experiment.control_steps is None else resized.with_stepwise_controls()
 
 
 def _copies(categories: Sequence[str], samples: int) -> list[int]:
@@ -179,7 +179,7 @@ class ImaginedWork:
         With `samples`, of so many like those of the experiment; of very many a part is unfolded, and stands several
         times. With `first_round` only the first round of battles is asked, else all that may be.
         """
-        there = len(counted(experiment))
+        there = len(find_counting_samples(experiment))
         self.samples = samples or there
 
         def part(experiment: Experiment, everything: Sequence[Sample], times: int = 1) -> _Part:
@@ -192,23 +192,23 @@ class ImaginedWork:
         else:
             blocks = max(1, min(self.samples, round(self.samples / there * _units(experiment) / MOST_AT_ONCE)))
             size, rest = divmod(self.samples, blocks)
-            first = stretched(experiment, size + rest)
+            first = resize_experiment(experiment, size + rest)
             self._parts = [part(first, first.samples)]
             if blocks > 1:
-                others = replace(stretched(experiment, size), control_samples=0, control_steps=None)
+                others = replace(resize_experiment(experiment, size), control_samples=0, control_steps=None)
                 self._parts.append(part(others, others.samples, blocks - 1))
         self._pilot = choose_pilot(self._parts[0].matrix) if pilot else PilotCells()
 
     def tasks(self, *, by_category: bool = False) -> TaskList:
         """Returns the tasks of the run, which are made once."""
-        return self._by_category if by_category else self._by_stage
+        return self._category_tasks if by_category else self._stage_tasks
 
     @cached_property
-    def _by_category(self) -> TaskList:
+    def _category_tasks(self) -> TaskList:
         return self._tasks(by_category=True)
 
     @cached_property
-    def _by_stage(self) -> TaskList:
+    def _stage_tasks(self) -> TaskList:
         return self._tasks(by_category=False)
 
     @no_garbage()
@@ -221,11 +221,11 @@ class ImaginedWork:
         return lists[0][0] if len(lists) == 1 else RepeatedTasks(lists)
 
     @cached_property
-    def asked(self) -> dict[str, tuple[int, int]]:
+    def work_counts(self) -> dict[str, tuple[int, int]]:
         """How many edits each model makes, questions each judge is asked, and how many more about controls."""
         counts: dict[str, tuple[int, int]] = {}
         for matrix, _, times in self._parts:
-            for key, (count, controls) in left_to_do(matrix, later_rounds=False).items():
+            for key, (count, controls) in count_remaining_work(matrix, later_rounds=False).items():
                 before = counts.get(key, (0, 0))
                 counts[key] = before[0] + times * count, before[1] + times * controls
         return counts
@@ -233,10 +233,10 @@ class ImaginedWork:
     @property
     def edits(self) -> int:
         """Number of all edits."""
-        return sum(count for key, (count, _) in self.asked.items() if key.startswith("edit:"))
+        return sum(count for key, (count, _) in self.work_counts.items() if key.startswith("edit:"))
 
     @property
-    def refined(self) -> int:
+    def n_refined_edits(self) -> int:
         """Number of edits that are told a judge's words."""
         return sum(
             times * sum(edit.edit_model in columns for edit in matrix.edits if edit.status is PENDING)
@@ -249,7 +249,7 @@ class ImaginedWork:
         return sum(
             times
             * sum(
-                matrix.judges[matrix.cells.parts(number)[1]].name == judge
+                matrix.judges[matrix.cells.judgement_parts(number)[1]].name == judge
                 for battle in matrix.list_open_subjects("battle")
                 if not matrix.sample_of(battle).fault
                 for number in matrix.cells.judgements_of(battle)
@@ -265,7 +265,7 @@ class ImaginedWork:
     @cached_property
     def controls(self) -> ControlQuestions:
         """Controls, and the questions about them."""
-        first, *others = (ControlQuestions.of(matrix.experiment) for matrix, _, _ in self._parts)
+        first, *others = (ControlQuestions.from_experiment(matrix.experiment) for matrix, _, _ in self._parts)
         for other, (_, _, times) in zip(others, self._parts[1:], strict=True):
             edits, images = first.edits + times * other.edits, first.images + times * other.images
             first = replace(first, edits=edits, images=images)

@@ -12,8 +12,8 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.devices import visible
 from edit_eval.execution.machine.memory import gib
-from edit_eval.execution.machine.places import said_of
-from edit_eval.text import Text, counted
+from edit_eval.execution.machine.places import describe_lost_gpus
+from edit_eval.text import Text, pluralize
 
 IMAGE_BYTES = 2_000_000
 """Size of an edit's PNG: about one megapixel at two bytes a pixel."""
@@ -22,10 +22,10 @@ IMAGE_BYTES = 2_000_000
 def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Finding]:
     """Reports the GPUs that the command sees, who uses them, and which are free."""
     gpus = machine.gpus()
-    findings = _folded(gpus)
+    findings = _group_findings(gpus)
     entries = visible(environment)
     lost = machine.lost()
-    for said in said_of(lost):
+    for said in describe_lost_gpus(lost):
         advice = Text("`nvidia-smi` and `dmesg` (Xid) say more; a reset or a reboot often helps")
         findings.append(Finding("devices", "warning", said, advice))
     if fault := machine.fault():
@@ -68,10 +68,10 @@ def is_free(gpu: Gpu) -> bool:
     return gpu.memory is None or gpu.free is None or gpu.free >= 0.9 * gpu.memory
 
 
-def _folded(gpus: Sequence[Gpu]) -> list[Finding]:
+def _group_findings(gpus: Sequence[Gpu]) -> list[Finding]:
     """Returns one finding for each GPU; neighbours that are alike share one."""
     findings: list[Finding] = []
-    for (text, level), alike in itertools.groupby(gpus, _said_of):
+    for (text, level), alike in itertools.groupby(gpus, _describe_gpu):
         names = [gpu.name for gpu in alike]
         shown = names[0] if len(names) == 1 else Text("{} to {},", names[0], names[-1].partition(":")[2])
         findings.append(
@@ -82,7 +82,7 @@ def _folded(gpus: Sequence[Gpu]) -> list[Finding]:
     return findings
 
 
-def _said_of(gpu: Gpu) -> tuple[str, Level]:
+def _describe_gpu(gpu: Gpu) -> tuple[str, Level]:
     if gpu.memory is None or gpu.free is None:
         memory = Text("the driver does not report its memory")
     else:
@@ -99,7 +99,7 @@ def host_finding(free: int | None) -> Finding:
     """Reports processors and memory."""
     memory = Text("{} of memory free", gib(free)) if free is not None else Text("its free memory is unknown")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Finding("host", "ok", Text("{}, {}", counted(processors, "processor"), memory))
+    return Finding("host", "ok", Text("{}, {}", pluralize(processors, "processor"), memory))
 
 
 # -- disks --
@@ -114,7 +114,7 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
     if images is None:
         needs[run_folder] = ("runs", 0)
     else:
-        needs[run_folder] = (Text("the run ({} of about 2 MB)", counted(images, "edit")), images * IMAGE_BYTES)
+        needs[run_folder] = (Text("the run ({} of about 2 MB)", pluralize(images, "edit")), images * IMAGE_BYTES)
     for folder, count in downloads.items():
         size = gb(count) if count else Text("of unknown size")
         needs[folder] = (Text("weights still to come ({})", size), count or 0)

@@ -17,8 +17,8 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.memory import GIB
-from edit_eval.execution.machine.places import Place, model_on, places
-from edit_eval.execution.prices import cost_words, expected_cost, prices_of
+from edit_eval.execution.machine.places import Place, build_model, places
+from edit_eval.execution.prices import cost_words, estimate_cost, prices_of
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.preparation.automatic import Room
@@ -39,7 +39,7 @@ from edit_eval.records import Results, Sample
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
 ORDERS = ("by_stage", "by_category")
@@ -71,7 +71,7 @@ class ImaginedMachine(Machine):
         return f"node {int(device.partition(':')[2]) * self.nodes // self.count}"
 
 
-def imagined_gpus(number: int | None, memory: float | None) -> ImaginedMachine | None:
+def read_gpu_options(number: int | None, memory: float | None) -> ImaginedMachine | None:
     """Reads `--gpus` and `--gpu-memory` (GiB). Raises `ConfigurationError` for memory of no GPUs, or no memory."""
     if memory is not None and not (math.isfinite(memory) and memory > 0):
         raise ConfigurationError(
@@ -258,10 +258,10 @@ def make_plan(
     if cluster is not None:
         cluster.refuse_nonsense()
         gpus = cluster.nodes * cluster.gpus
-    imagined = imagined_gpus(gpus, gpu_memory)
+    imagined = read_gpu_options(gpus, gpu_memory)
     if imagined is not None and cluster is not None:
         imagined = replace(imagined, nodes=cluster.nodes)
-    durations = durations_of(configuration, seen, experiment.questions_a_pair)
+    durations = durations_of(configuration, seen, experiment.questions_per_edit)
     machine = imagined or machine or LocalMachine()
     models = _models(configuration, machine, imagined)
     execution = configuration.execution
@@ -282,11 +282,11 @@ def make_plan(
     own = (execution.schedule, execution.order, placement)
     every = len(work.tasks()) <= ALL_COMBINATIONS_UP_TO
     ways = [*itertools.product(SCHEDULES, ORDERS, PLACEMENTS)] if every else [own]
-    often = {f"judge:{name}": each * experiment.readings for name, each in experiment.questions_a_pair.items()}
+    often = {f"judge:{name}": each * experiment.readings for name, each in experiment.questions_per_edit.items()}
     at_once = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     timing = timing_of(durations, often, capacity=at_once)
 
-    def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str], work: ImaginedWork) -> Prediction:
+    def simulate_way(its: Sequence[Model], on: Machine, way: tuple[str, str, str], work: ImaginedWork) -> Prediction:
         of = on.node_of if isinstance(on, ImaginedMachine) and cluster else None
         return simulate(
             its,
@@ -299,9 +299,9 @@ def make_plan(
             host=of or (lambda device: ""),
         )
 
-    made = [Combination(*way, simulated(models, machine, way, work), room[way[2]].answer) for way in ways]
+    made = [Combination(*way, simulate_way(models, machine, way, work), room[way[2]].answer) for way in ways]
     if least is not work:
-        soonest = simulated(models, machine, own, least).makespan
+        soonest = simulate_way(models, machine, own, least).makespan
         notes.append(Text("with the first round of battles alone: {}; the most is given below", roughly(soonest)))
     # Within a thousandth the simpler combination wins, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
@@ -316,9 +316,9 @@ def make_plan(
         durations,
         tuple(notes),
         gpu_memory,
-        cost=expected_cost(prices_of(configuration), work.asked),
+        cost=estimate_cost(prices_of(configuration), work.work_counts),
         controls=work.controls,
-        work=work.asked,
+        work=work.work_counts,
     )
     if cluster is None:
         return plan
@@ -334,7 +334,7 @@ def make_plan(
             except ConfigurationError:  # too few for a replica
                 continue
             if whole := every:
-                seconds = simulated(its, fewer, own, work).makespan
+                seconds = simulate_way(its, fewer, own, work).makespan
             else:
                 seconds = over * lower_bound(its, tasks, timing, swap=placement == "swap")
         cluster_sizes.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
@@ -362,10 +362,11 @@ def _askings(
     for each that compares two, with the number of its battles."""
     readings, notes = experiment.readings, list[str]()
     for judge in experiment.judges:
-        name, asked = judge.name, experiment.questions_a_pair.get(judge.name, 1.0)
+        name, asked = judge.name, experiment.questions_per_edit.get(judge.name, 1.0)
         if judge.of_two:
             few, many = (
-                (imagined.battles(name), imagined.asked.get(f"judge:{name}", (0, 0))[0]) for imagined in (least, work)
+                (imagined.battles(name), imagined.work_counts.get(f"judge:{name}", (0, 0))[0])
+                for imagined in (least, work)
             )
             if few == many:
                 notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, *many))
@@ -374,11 +375,11 @@ def _askings(
                 notes.append(Text("{}: {:,} to {:,} battles, so {:,.0f} to {:,.0f} answers", name, *battles, *answers))
         elif readings * asked > 1:
             each = Text("{:.3g} questions x ", asked) if asked != 1 else ""
-            read = counted(readings, "reading")
+            read = pluralize(readings, "reading")
             notes.append(Text("{}: {}{}, so {:.3g} answers a pair", name, each, read, readings * asked))
     return notes + [
         Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
-        for name in sorted(experiment.may_ask_less)
+        for name in sorted(experiment.conditional_judges)
     ]
 
 
@@ -387,14 +388,14 @@ def _words(
 ) -> list[str]:
     """Returns what the work comes to: controls, costs, tokens, and edits that are told a judge's words."""
     notes: list[str] = [work.controls.sentence] if work.controls.sentence else []
-    notes += cost_words(prices_of(configuration), work.asked)
+    notes += cost_words(prices_of(configuration), work.work_counts)
     if seen is not None:
         notes += _tokens(configuration, experiment, seen, work)
         if least is not work:
             few = _tokens(configuration, experiment, seen, least)
             notes += [Text("with the first round alone: {}", note) for note in few]
     if experiment.refinements:
-        counts = work.edits, work.edits - work.refined
+        counts = work.edits, work.edits - work.n_refined_edits
         notes.append(Text("rounds and rewriting: {:,} edits in place of {:,}, if no round is stopped early", *counts))
     return notes
 
@@ -404,10 +405,10 @@ def _tokens(configuration: Configuration, experiment: Experiment, seen: Results,
     notes = list[str]()
     for use in tokens(seen):
         if use.judge in configuration.judges:
-            questions = sum(work.asked.get(f"judge:{use.judge}", (0, 0)))
+            questions = sum(work.work_counts.get(f"judge:{use.judge}", (0, 0)))
             every = (*seen.judgements, *seen.battles, *seen.critiques)
             before = max(len(each.readings) for each in every if each.judge == use.judge) or 1
-            times = questions / experiment.questions_a_pair.get(use.judge, 1.0) / before / use.judgements
+            times = questions / experiment.questions_per_edit.get(use.judge, 1.0) / before / use.judgements
             read, written = times * use.read, times * use.written
             cost = cost_of(configuration.judges[use.judge].parameters.get("price"), read, written)
             notes.append(Text("tokens, as in {}: {}", seen.name, token_words(use.judge, read, written, cost)))
@@ -446,9 +447,9 @@ def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMa
     if imagined is None:
         chosen = _places(configuration, machine)
     else:
-        chosen = _imagined([*sections.values()], imagined)
+        chosen = _imagine_places([*sections.values()], imagined)
     laid_out = zip(chosen, sections.items(), strict=True)
-    return [model_on(its, key, section, configuration.folder) for its, (key, section) in laid_out]
+    return [build_model(its, key, section, configuration.folder) for its, (key, section) in laid_out]
 
 
 def _places(configuration: Configuration, machine: Machine) -> list[tuple[Place, ...]]:
@@ -464,7 +465,7 @@ def _places(configuration: Configuration, machine: Machine) -> list[tuple[Place,
     return chosen
 
 
-def _imagined(sections: Sequence[ModelSection], machine: ImaginedMachine) -> list[tuple[Place, ...]]:
+def _imagine_places(sections: Sequence[ModelSection], machine: ImaginedMachine) -> list[tuple[Place, ...]]:
     """Returns each model's replicas on imagined GPUs; a split of devices stays one, in the same shares."""
     gpus = machine.count
     asking = [s.placement.device_ids for s in sections if s.placement.device_ids != "auto" and not _needs_no_gpu(s)]

@@ -9,10 +9,10 @@ from rich.console import Console
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.plugins.preparation.planning import ClusterSize, Combination, Plan
 from edit_eval.reporting.formats import duration, short_duration
-from edit_eval.reporting.language import worded
+from edit_eval.reporting.language import code_to_text
 from edit_eval.reporting.table import Column, Table, Words, terminal_table
-from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
-from edit_eval.text import Text, counted
+from edit_eval.reporting.terminal_text import Styled, one_line, pad_text, print_with_head, stdout_console
+from edit_eval.text import Text, pluralize
 
 BOUND = Text("Bound: makespan divided by the time of perfectly even work and loading")
 
@@ -25,16 +25,16 @@ _MEMORY = {"unknown": Text("memory unknown"), "too little": Text("memory too lit
 def print_plan(plan: Plan, console: Console, *, every: bool = False) -> None:
     """Prints how long the run takes, and where the times come from; if `every`, each combination, the best marked."""
     for line in time_lines(plan):
-        print_beside(console, "", Styled(line))
+        print_with_head(console, "", Styled(line))
     for key, known in plan.durations.items():
         kind, _, name = key.partition(":")
         unit = Text("{} an edit", duration(known.unit)) if kind == "edit" else Text("{} a pair", duration(known.unit))
         load = duration(known.load)
-        print_beside(
+        print_with_head(
             console, "  ", Styled(Text("{}: {}, load {} ({})", one_line(name), unit, load, one_line(known.source)))
         )
     for note in plan.notes:
-        print_beside(console, "  ", Styled(one_line(note)))
+        print_with_head(console, "  ", Styled(one_line(note)))
     if every:
         console.print()
         console.print(terminal_table(ways_table(plan)))
@@ -49,7 +49,7 @@ def print_plan(plan: Plan, console: Console, *, every: bool = False) -> None:
 def time_lines(plan: Plan) -> Iterator[Text]:
     """Says how long the run takes as it is configured, and what would take less."""
     yours = plan.combinations[plan.chosen]
-    what = Text("{} on {}", counted(plan.samples, "sample"), counted(plan.devices, "device"))
+    what = Text("{} on {}", pluralize(plan.samples, "sample"), pluralize(plan.devices, "device"))
     yield Text("About {} for {}.", duration(yours.prediction.makespan), what)
     if yours.memory == "unknown":
         yield Text("Whether that fits into memory is not known.")
@@ -71,7 +71,7 @@ def _marks(plan: Plan, way: Combination) -> Words:
     """Returns `<- best, yours, memory unknown`; for a combination that is neither, only what speaks against it."""
     number = plan.combinations.index(way)
     marks = [word for word, k in ((Text("best"), plan.best), (Text("yours"), plan.chosen)) if k == number]
-    doubt = [worded(way.memory)] if way.memory != "enough" else []
+    doubt = [code_to_text(way.memory)] if way.memory != "enough" else []
     return Text("<- {}", [*marks, *doubt]) if marks else _MEMORY.get(way.memory, "")
 
 
@@ -106,7 +106,7 @@ def sizes_table(plan: Plan) -> Table[ClusterSize]:
         known = (Text("fastest"), plan.fastest), (Text("cheapest"), plan.cheapest)
         return [word for word, k in known if k == number]
 
-    def marked(size: ClusterSize) -> Words:
+    def mark_text(size: ClusterSize) -> Words:
         return Text("<- {}", words) if (words := marks(size)) else ""
 
     return Table(
@@ -116,7 +116,7 @@ def sizes_table(plan: Plan) -> Table[ClusterSize]:
             Column(Text("Makespan"), lambda size: ("" if size.simulated else "~") + short_duration(size.makespan)),
             Column(Text("GPU-hours"), lambda size: f"{size.gpu_hours:,.1f}"),
             Column(Text("Cost"), lambda size: f"{size.cost:,.2f}", when=lambda size: size.cost is not None),
-            Column("", marked, "word"),
+            Column("", mark_text, "word"),
         ),
         rows=plan.sizes,
         look=lambda size: "strong" if marks(size) else "",
@@ -134,13 +134,13 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
     """Prints findings by area, and a last line on whether anything would stop the run."""
     console = console or stdout_console()
     for area in dict.fromkeys(finding.area for finding in findings):
-        console.print(Styled(worded(area), style="bold"))
+        console.print(Styled(code_to_text(area), style="bold"))
         for finding in findings:
             if finding.area == area:
-                head = Styled("  ").append(padded(worded(finding.level), WORD), style=STYLES[finding.level])
-                print_beside(console, head, Styled(one_line(finding.sentence)))
+                head = Styled("  ").append(pad_text(code_to_text(finding.level), WORD), style=STYLES[finding.level])
+                print_with_head(console, head, Styled(one_line(finding.sentence)))
                 if finding.advice:
-                    print_beside(console, f"{'':{WORD}}  -> ", Styled(one_line(finding.advice)))
+                    print_with_head(console, f"{'':{WORD}}  -> ", Styled(one_line(finding.advice)))
     console.print()
     console.print(verdict(findings))
 
@@ -149,6 +149,6 @@ def verdict(findings: Sequence[Finding]) -> Styled:
     """Returns the last line."""
     count = sum(finding.stops for finding in findings)
     if count:
-        return Styled(Text("{} would stop the run", counted(count, "problem")), style=STYLES["problem"])
+        return Styled(Text("{} would stop the run", pluralize(count, "problem")), style=STYLES["problem"])
     examined = any(finding.area == "configuration" and finding.level == "ok" for finding in findings)
     return Styled(Text("this would run") if examined else Text("nothing here would stop a run"), style=STYLES["ok"])

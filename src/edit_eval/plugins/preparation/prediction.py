@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.checks import asked
+from edit_eval.execution.checks import call_class_method
 from edit_eval.records import Activity, Results, Status, no_garbage
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica
@@ -70,9 +70,9 @@ def durations_of(
     readings = configuration.evaluation.readings
     for key, section in configuration.models.items():
         times = readings * (questions or {}).get(section.name, 1.0) if key.startswith("judge:") else 1.0
-        duration = _seen(key, seen, readings) or _known(section, times)
+        duration = _read_duration(key, seen, readings) or _estimate_duration(section, times)
         for method in ("duration", "duration_anywhere") if duration is None else ():
-            if said := asked(section, configuration.folder, method):
+            if said := call_class_method(section, configuration.folder, method):
                 load, unit, source = said
                 duration = Duration(load, times * unit, source, published=method == "duration")
         if duration is None:
@@ -104,7 +104,7 @@ def too_short(
             )
 
 
-def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
+def _read_duration(key: str, seen: Results | None, readings: int) -> Duration | None:
     if seen is None:
         return None
     kind, _, name = key.partition(":")
@@ -119,7 +119,7 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
         every = (*seen.judgements, *seen.battles, *seen.critiques)
-        its = (judgement for judgement in every if judgement.judge == name and judgement.asked)
+        its = (judgement for judgement in every if judgement.judge == name and judgement.n_asked)
         scored = [judgement for judgement in its if judgement.status is Status.OK]
         units = [readings * judgement.seconds / len(judgement.readings) for judgement in scored]
     if not units:
@@ -127,7 +127,7 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
     return Duration(load, sum(units) / len(units), Text("run {}", seen.name), start=start, unload=unload)
 
 
-def _known(section: ModelSection, asked: float) -> Duration | None:
+def _estimate_duration(section: ModelSection, asked: float) -> Duration | None:
     parameters: Mapping[str, Any] = section.parameters
     if section.type in ("qwen3_vl", "transformers") and parameters.get("thinking") != "on":
         judge = find_release(parameters.get("model_name", ""))
@@ -227,7 +227,7 @@ def lower_bound(models: Sequence[Model], tasks: TaskList, durations: Durations, 
     Every device that edits loads once, and some device loads each judge; without `swap` that load can overlap an edit
     model's.
     """
-    devices = {d for model in models for place in model.places for d in model.held(place)}
+    devices = {d for model in models for place in model.places for d in model.resources_of(place)}
     edit_models = [m for m in models if m.kind == "edit"]
     edits = sum(tasks.units[model.key] for model in edit_models)
     total = 0.0

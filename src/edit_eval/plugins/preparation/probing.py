@@ -235,7 +235,7 @@ def _old_versions(question: EnvironmentProbe, report: Mapping[str, Any]) -> list
 def _torch_findings(question: EnvironmentProbe, report: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
     """Returns findings on the GPUs that torch sees, and on versions with known faults."""
 
-    def finding(level: Level, text: str, advice: str = "") -> Finding:
+    def make_finding(level: Level, text: str, advice: str = "") -> Finding:
         return Finding("environments", level, Text("{}: {}", question.who, text), advice)
 
     findings = []
@@ -247,25 +247,27 @@ def _torch_findings(question: EnvironmentProbe, report: Mapping[str, Any], gpus:
         worst: Level = "problem" if question.class_path else "warning"
         if not cuda["devices"] and not cuda["built"]:
             findings.append(
-                finding(worst, Text("{} was built without CUDA", where), Text("install a CUDA build of torch there"))
+                make_finding(
+                    worst, Text("{} was built without CUDA", where), Text("install a CUDA build of torch there")
+                )
             )
         elif not cuda["devices"]:
             advice = Text(
                 "install a torch built for this driver (`nvidia-smi` shows up to which CUDA), or update the driver"
             )
-            findings.append(finding(worst, Text("{} (CUDA {}) sees no GPU{}", where, cuda["built"], said), advice))
+            findings.append(make_finding(worst, Text("{} (CUDA {}) sees no GPU{}", where, cuda["built"], said), advice))
         elif cuda["devices"] < len(gpus):
             text = Text("{} sees {} of {} GPUs{}", where, cuda["devices"], len(gpus), said)
-            findings.append(finding("warning", text, Text("a GPU that it cannot see is not used")))
+            findings.append(make_finding("warning", text, Text("a GPU that it cannot see is not used")))
         for title in dict.fromkeys(g.title for g in gpus if not _has_kernels(g, cuda["architectures"])):
             text = Text("{} has no kernels for {} (only {})", where, title, cuda["architectures"])
-            findings.append(finding("warning", text, Text("install a torch built for this GPU")))
+            findings.append(make_finding("warning", text, Text("install a torch built for this GPU")))
     if re.match(r"2\.9\.[01]\b", torch):
         text = Text(
             "{}: 3D convolutions in bfloat16 are 10 to 20 times slower and take 3 to 17 times the memory", where
         )
         advice = Text("torch 2.10 or newer, or cuDNN 9.15 or newer beside this one (pytorch issue 166122)")
-        findings.append(finding("warning" if question.on_gpu else "note", text, advice))
+        findings.append(make_finding("warning" if question.on_gpu else "note", text, advice))
     return findings
 
 
@@ -308,7 +310,7 @@ LOADERS = ("edit_eval.plugins.diffusers.", "edit_eval.plugins.local_judges.")
 """Our classes that load a model with diffusers or transformers."""
 
 
-def shared_environments(questions: Sequence[EnvironmentProbe]) -> list[Finding]:
+def check_engine_environments(questions: Sequence[EnvironmentProbe]) -> list[Finding]:
     """Reports what engines ask of their environments; warns if others share such an environment."""
     findings = []
     for engine in questions:

@@ -16,7 +16,7 @@ from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment
 from edit_eval.plugins.preparation import checks
-from edit_eval.plugins.preparation.imagined import assumed
+from edit_eval.plugins.preparation.imagined import assume_experiment
 from edit_eval.plugins.preparation.planning import Cluster, Plan, make_plan
 from edit_eval.records import Results, Sample, Scale
 from edit_eval.reporting.displays import watch_run
@@ -48,7 +48,7 @@ def controls_of(source: str | Path, **options: Unpack[LoadingOptions]) -> str:
     """Says how many controls a run of a configuration has and what they cost; empty if it has none to speak of."""
     configuration = load_configuration(source, **options)
     data = load_samples(configuration, watch_run(configuration))
-    return ControlQuestions.of(make_experiment(configuration, data)).sentence
+    return ControlQuestions.from_experiment(make_experiment(configuration, data)).sentence
 
 
 def plan(
@@ -86,7 +86,7 @@ def plan(
             [] if margin is None else [size.line_for(margin) for size in margin_sizes(*_judged(experiment), margin)]
         )
     else:
-        experiment, note = assumed(configuration)
+        experiment, note = assume_experiment(configuration)
         everything = experiment.samples
         notes.append(note)
         if margin is not None:

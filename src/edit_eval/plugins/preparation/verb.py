@@ -96,12 +96,16 @@ class FetchVerb(Verb):
         from edit_eval.config.loading import load_configuration
         from edit_eval.plugins.preparation.cards import fetch
         from edit_eval.reporting.formats import memory
-        from edit_eval.reporting.language import said, worded
+        from edit_eval.reporting.language import code_to_text, translate
         from edit_eval.text import Text
 
         downloads = []
         for each in fetch(load_configuration(config, **options)):
             downloads.append(each)
             if not wants_json():
-                print(said(Text("{}: {}: {}, in {}", worded(each.what), each.name, memory(each.bytes), each.path)))
+                print(
+                    translate(
+                        Text("{}: {}: {}, in {}", code_to_text(each.what), each.name, memory(each.bytes), each.path)
+                    )
+                )
         answer(lambda: [each.as_plain() for each in downloads], lambda: None)

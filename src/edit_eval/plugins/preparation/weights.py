@@ -23,7 +23,7 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.json_values import Unchecked
-from edit_eval.pretrained.folders import cached_folder, parts_in, read_index
+from edit_eval.pretrained.folders import find_cached_folder, list_parts, read_index
 from edit_eval.text import Text
 
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
@@ -86,7 +86,7 @@ class Weights:
     """Bytes of the largest file; for missing weights, the most that repositories put into one."""
 
     @property
-    def loaded(self) -> int:
+    def bytes_in_memory(self) -> int:
         """Bytes in memory when everything is loaded; 0 if unknown."""
         return sum(self.parts.values())
 
@@ -105,7 +105,7 @@ def find_weights(
     """
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        cached = cached_folder(name, revision, environment)
+        cached = find_cached_folder(name, revision, environment)
         if cached is None:
             release = find_release(name)
             published = release.parts if release else {}
@@ -133,12 +133,12 @@ def find_weights(
             try:
                 size = file.stat().st_size
                 stored, largest = stored + size, max(largest, size)
-                read = _counted(file, own.get(part, dtype))
+                read = _count_tensors(file, own.get(part, dtype))
                 inner += read.matrices
                 modules.update(read.modules)
             except (OSError, ValueError) as error:
                 faults.append(str(error) if isinstance(error, ValueError) else Text("{} is missing", file))
-        parts[part], matrices[part], layers[part] = modules.total(), inner, at_once(modules)
+        parts[part], matrices[part], layers[part] = modules.total(), inner, compute_peak_bytes(modules)
     return Weights(name, folder, parts, tuple(faults), matrices, stored, layers, largest)
 
 
@@ -154,7 +154,7 @@ def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list
     A part of a modular pipeline may be elsewhere."""
     indexes = [file for file in ("model_index.json", "modular_model_index.json") if (folder / file).is_file()]
     if indexes:
-        for part, _, _ in parts_in(_read_json(folder / indexes[0], faults)):
+        for part, _, _ in list_parts(_read_json(folder / indexes[0], faults)):
             if not (folder / part).is_dir():
                 faults.extend([Text("{} is missing", folder / part)] if indexes[0] == "model_index.json" else [])
             elif (folder / part / "config.json").is_file():  # without one it is a tokenizer, a scheduler, a processor
@@ -181,12 +181,12 @@ def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
     return files
 
 
-def loaded_bytes(file: Path, dtype: str) -> int:
+def measure_loaded_size(file: Path, dtype: str) -> int:
     """Returns the bytes that a safetensors file takes in memory once its floating point numbers are of `dtype`.
 
     Raises `ValueError` with a readable text for a file that is truncated or not safetensors; `OSError` propagates.
     """
-    return sum(_counted(file, dtype).modules.values())
+    return sum(_count_tensors(file, dtype).modules.values())
 
 
 class _Counted(NamedTuple):
@@ -198,8 +198,8 @@ class _Counted(NamedTuple):
     """Numbers that are in the matrices of linear layers."""
 
 
-def _counted(file: Path, dtype: str) -> _Counted:
-    """Returns what a file holds; raises as `loaded_bytes`."""
+def _count_tensors(file: Path, dtype: str) -> _Counted:
+    """Returns what a file holds; raises as `measure_loaded_size`."""
     size = file.stat().st_size
     with file.open("rb") as opened:
         start = opened.read(8)
@@ -226,7 +226,7 @@ def _counted(file: Path, dtype: str) -> _Counted:
     return _Counted(modules, inner)
 
 
-def at_once(modules: Mapping[str, int]) -> int:
+def compute_peak_bytes(modules: Mapping[str, int]) -> int:
     """Returns the bytes that a network has on a device where its layers lie there one after the other.
 
     `modules`: bytes by path. These are the groups of diffusers 0.42 (`offload: group`, by `leaf_level` with a stream):
@@ -235,7 +235,7 @@ def at_once(modules: Mapping[str, int]) -> int:
     taken to follow each other where they are of one block, or of none. A head of a language model (`lm_head`) follows
     a norm.
     """
-    inside = {path: [above for above in _above(path) if above in modules] for path in modules}
+    inside = {path: [above for above in _list_parents(path) if above in modules] for path in modules}
     outer = {above for around in inside.values() for above in around}
     blocks: dict[str, list[str]] = {}
     for path in modules.keys() - outer:
@@ -249,7 +249,7 @@ def at_once(modules: Mapping[str, int]) -> int:
     return most
 
 
-def _above(path: str) -> list[str]:
+def _list_parents(path: str) -> list[str]:
     """Returns the paths of the modules around one, the network's own (empty) first; the innermost last."""
     names = path.split(".")
     return [".".join(names[:count]) for count in range(len(names))] if path else []
@@ -257,7 +257,7 @@ def _above(path: str) -> list[str]:
 
 def _block(path: str, modules: Mapping[str, int]) -> str:
     """Returns the innermost numbered module around one, `blocks.3`; empty if it is in none."""
-    return next((a for a in reversed(_above(path)) if a.rpartition(".")[2].isdigit() and a not in modules), "")
+    return next((a for a in reversed(_list_parents(path)) if a.rpartition(".")[2].isdigit() and a not in modules), "")
 
 
 def _is_linear(key: str, tensor: Mapping[str, Any]) -> bool:
@@ -278,7 +278,7 @@ def _tensor_bytes(tensor: Mapping[str, Any], float_bytes: int) -> int:
     return _tensor_numbers(tensor) * float_bytes
 
 
-def quantised_bytes(load: Mapping[str, Any], part: str, weights: Weights, dtype: str) -> float | None:
+def compute_quantised_size(load: Mapping[str, Any], part: str, weights: Weights, dtype: str) -> float | None:
     """Returns the bytes of a part that `quantization_config` in `load` leaves: all without; None if unknown.
 
     Matrices of linear layers get 4 bits a number and a scale of 32 bits for every 64 numbers (of 8 bits by
@@ -330,7 +330,7 @@ def expert_bytes(section: ModelSection, weights: Weights) -> int:
     Three copies of its width and two of an expert's for each of them, in 16 bits: 1.97 MB for Qwen3-VL-30B-A3B, as
     counted in transformers 4.57.6 (`Qwen3VLMoeTextExperts.forward` outside training).
     """
-    if section.type not in THROUGH_TRANSFORMERS or section.served:
+    if section.type not in THROUGH_TRANSFORMERS or section.own_server:
         return 0
     shape = _shape(weights) if transformers_version(section) == 4 else None
     if shape is None:

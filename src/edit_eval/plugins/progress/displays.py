@@ -19,24 +19,33 @@ from edit_eval.plugins.progress.lines import (
     Assignment,
     BenchmarkProgress,
     CategoryDone,
+    EventLine,
     Judged,
     Line,
-    Said,
-    asked_words,
     category_sentence,
     devices,
     first_samples,
+    omission_line,
     plan_sentence,
+    question_words,
     reading_words,
-    skipped,
     steps_of,
     words_of,
     work_of,
 )
-from edit_eval.reporting.language import said, worded
-from edit_eval.reporting.live import DeviceView, Snapshot, counts, ending, how_far, left, meter_words, more_devices
-from edit_eval.reporting.terminal_text import Name, Styled, one_line, padded
-from edit_eval.text import Text, joined
+from edit_eval.reporting.language import code_to_text, translate
+from edit_eval.reporting.live import (
+    DeviceView,
+    Snapshot,
+    counts,
+    ending_words,
+    how_far,
+    meter_words,
+    more_devices,
+    time_left_words,
+)
+from edit_eval.reporting.terminal_text import Name, Styled, one_line, pad_text
+from edit_eval.text import Text, join_texts
 
 BAR = 16
 """Columns of a bar."""
@@ -73,7 +82,7 @@ class RichProgress:
         row = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Styled("")
         row.add_row(Styled(Text("reading the benchmark")), bar, Styled(reading_words(so_far)))
-        self._below().update(row, refresh=True)
+        self._open_live().update(row, refresh=True)
 
     def has_read(self) -> None:
         """Removes the bar."""
@@ -86,16 +95,16 @@ class RichProgress:
         for line in lines:
             if isinstance(line, Assignment):
                 self._label = max(self._label, line.label)
-            elif isinstance(line, Judged | Said):
+            elif isinstance(line, Judged | EventLine):
                 self._label = max(self._label, cell_len(line.about))
         if len(lines) > LINES_AT_ONCE:
-            lines = [skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
+            lines = [omission_line(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
         width = min(self._label, int(LABEL * self._console.width))
-        self._console.print(Group(*(rendered(line, width) for line in lines)))
+        self._console.print(Group(*(render_line(line, width) for line in lines)))
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Shows lines, and redraws the bars if anything has changed."""
-        now, below = self._clock(), self._below()
+        now, below = self._clock(), self._open_live()
         drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, snapshot.controls, int(now), self._console.size)
         if drawn == self._drawn and not lines:
             return
@@ -109,9 +118,9 @@ class RichProgress:
         """Removes the bars, and shows the last lines and how the run ended."""
         self._end_live()
         self.write(lines)
-        self._console.print(tagged(Text("end"), "bold", Styled(ending(snapshot))))
+        self._console.print(tag_texts(Text("end"), "bold", Styled(ending_words(snapshot))))
 
-    def _below(self) -> Live:
+    def _open_live(self) -> Live:
         """Returns the area below the lines, which is redrawn continually."""
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
@@ -127,24 +136,24 @@ class RichProgress:
 # -- lines --
 
 
-def rendered(line: Line, label: int) -> ConsoleRenderable:
+def render_line(line: Line, label: int) -> ConsoleRenderable:
     """Renders a line; ids take `label` columns."""
     match line:
         case Assignment():
             return plan_table(line)
         case Judged(judgement=judgement):
             words = Styled(one_line(words_of(judgement)), "dim", no_wrap=True, overflow="ellipsis")
-            return tagged(f"{judgement.score:.3f}", "bold", Styled(padded(line.about, label)), words)
+            return tag_texts(f"{judgement.score:.3f}", "bold", Styled(pad_text(line.about, label)), words)
         case CategoryDone():
             title = Styled.assemble((one_line(line.label), "bold"), "  ", one_line(category_sentence(line)))
             return Rule(title, align="left", style="dim", characters="─")
-        case Said():
-            names = [Styled(padded(line.about, label))] if line.about else []
+        case EventLine():
+            names = [Styled(pad_text(line.about, label))] if line.about else []
             what = Styled(one_line(line.words), style="" if line.tag else "dim")
-            return tagged(line.tag and worded(line.tag), _TAGS.get(line.tag, ""), *names, what)
+            return tag_texts(line.tag and code_to_text(line.tag), _TAGS.get(line.tag, ""), *names, what)
 
 
-def tagged(tag: str, style: str, *texts: Styled) -> ConsoleRenderable:
+def tag_texts(tag: str, style: str, *texts: Styled) -> ConsoleRenderable:
     """Puts a word in its column and each text beside it in its own; the last one is wrapped within its column."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=TAG, justify="right", no_wrap=True)
@@ -159,17 +168,17 @@ def plan_table(plan: Assignment) -> ConsoleRenderable:
     """Returns each device with its count and its first samples."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("", overflow="fold")
-    table.add_column(said(Text("device")), overflow="fold")
-    table.add_column(said(Text("count")), justify="right", no_wrap=True)
-    table.add_column(said(Text("first samples")), overflow="fold")
+    table.add_column(translate(Text("device")), overflow="fold")
+    table.add_column(translate(Text("count")), justify="right", no_wrap=True)
+    table.add_column(translate(Text("first samples")), overflow="fold")
     before = ""
     for row in plan.rows:
         name = work_of(row)
-        about = [*([first_samples(row)] if row.first else []), *asked_words(row)]
-        first = Styled(joined(about, ", ") if about else Text("in any order"), style="" if row.first else "dim")
+        about = [*([first_samples(row)] if row.first else []), *question_words(row)]
+        first = Styled(join_texts(about, ", ") if about else Text("in any order"), style="" if row.first else "dim")
         table.add_row("" if name == before else Name(name), devices(row.devices), str(row.count), first)
         before = name
-    schedule = tagged(Text("schedule"), "dim", Styled.assemble(plan.schedule, "  ", (plan.explanation, "dim")))
+    schedule = tag_texts(Text("schedule"), "dim", Styled.assemble(plan.schedule, "  ", (plan.explanation, "dim")))
     return Padding(Group(schedule, Padding(table, (0, 0, 0, TAG + 2))), (1, 0))
 
 
@@ -196,13 +205,19 @@ def bars_of(snapshot: Snapshot, width: int = 80, height: int = 24) -> ConsoleRen
     whole.add_column(justify="right", no_wrap=True, style="dim")
     percent = f"{int(100 * snapshot.fraction)} %"
     bar = ProgressBar(1.0, snapshot.fraction, width=length, complete_style="green", finished_style="green")
-    whole.add_row(Styled(Text("overall"), style="bold"), bar, percent, said(left(snapshot)), _clock(snapshot.seconds))
+    whole.add_row(
+        Styled(Text("overall"), style="bold"),
+        bar,
+        percent,
+        translate(time_left_words(snapshot)),
+        _clock(snapshot.seconds),
+    )
     detail = Table.grid(padding=(0, 2, 0, 0), expand=True)
     detail.add_column(width=max(TAG, names))
     detail.add_column(ratio=1)
     detail.add_column(justify="right", no_wrap=True, style="red")
-    failed = Text("{} failed", snapshot.failed) if snapshot.failed else ""
-    detail.add_row("", said(joined(counts(snapshot), ", ")), said(failed))
+    failed = Text("{} failed", snapshot.n_failed) if snapshot.n_failed else ""
+    detail.add_row("", translate(join_texts(counts(snapshot), ", ")), translate(failed))
     return Group(Styled(""), table, whole, detail)
 
 
@@ -219,7 +234,7 @@ def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Styl
     """Returns a device's bar, figures, and what it is working on."""
     fraction, figures = view.fraction, view.figures
     if view.activity == "loading":
-        figures = said(Text("{} s", view.seconds))
+        figures = translate(Text("{} s", view.seconds))
         fraction = min(1.0, view.seconds / view.expected) if view.expected else 0.0
     colour = _COLOURS.get(view.activity, "")
     bar: ConsoleRenderable = Styled("")
@@ -228,9 +243,9 @@ def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Styl
     if view.activity in ("editing", "judging"):
         about = Styled(one_line(view.about))
     elif view.activity in ("starting", "loading", "unloading"):
-        about = Styled(one_line(Text("{} {}", worded(view.activity), view.model)), style="dim")
+        about = Styled(one_line(Text("{} {}", code_to_text(view.activity), view.model)), style="dim")
     else:
-        about = Styled(worded(view.activity or "free"), style="red" if view.activity == "retired" else "dim")
+        about = Styled(code_to_text(view.activity or "free"), style="red" if view.activity == "retired" else "dim")
     return bar, figures, about
 
 
@@ -277,7 +292,7 @@ class PlainProgress:
             self._next_reading = now + self._reading_pause
             self._reading_pause = min(2 * self._reading_pause, 60.0)
             percent = f" ({int(100 * so_far.fraction)} %)" if so_far.size else ""
-            self._put(Text("reading the benchmark: {}{}", reading_words(so_far), percent))
+            self._print_lines(Text("reading the benchmark: {}{}", reading_words(so_far), percent))
 
     def has_read(self) -> None:
         """Does nothing: there is no bar to remove."""
@@ -285,7 +300,7 @@ class PlainProgress:
     def write(self, lines: Sequence[Line]) -> None:
         """Writes lines."""
         for line in lines:
-            self._put(*sentences(line, scores=self._scores))
+            self._print_lines(*sentences(line, scores=self._scores))
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes lines and, if due, how far the run is."""
@@ -301,14 +316,14 @@ class PlainProgress:
             settled = snapshot.edits.settled + snapshot.judgements.settled + snapshot.controls.settled
             steps = steps_of(snapshot) if settled == self._settled else ""  # one edit takes long: show its steps
             self._settled = settled
-            self._put(Text("{}{}", how_far(snapshot), steps))
+            self._print_lines(Text("{}{}", how_far(snapshot), steps))
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes the last lines and how the run ended."""
         self.write(lines)
-        self._put(Text("end: {}", ending(snapshot)))
+        self._print_lines(Text("end: {}", ending_words(snapshot)))
 
-    def _put(self, *lines: str) -> None:
+    def _print_lines(self, *lines: str) -> None:
         for line in lines:
             self._stream.write(f"{self._time_of_day()} {one_line(line)}\n")
         self._stream.flush()
@@ -323,8 +338,10 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
             yield from map(plan_sentence, line.rows)
         case CategoryDone():
             of = [Text("scores"), line.label] if line.nameless else [Text("category {}", line.label)]
-            yield joined(filter(None, (*of, category_sentence(line))), ": ")
-        case Said():
-            yield joined(filter(None, (line.tag and worded(line.tag), line.about, line.words)), ": ")
+            yield join_texts(filter(None, (*of, category_sentence(line))), ": ")
+        case EventLine():
+            yield join_texts(filter(None, (line.tag and code_to_text(line.tag), line.about, line.words)), ": ")
         case Judged(judgement=judgement) if scores:
-            yield joined(filter(None, (Text("score"), line.about, f"{judgement.score:.3f}", words_of(judgement))), ": ")
+            yield join_texts(
+                filter(None, (Text("score"), line.about, f"{judgement.score:.3f}", words_of(judgement))), ": "
+            )

@@ -11,7 +11,7 @@ from edit_eval.records import Judgement, Scale, Scoring
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.live import Snapshot
 from edit_eval.reporting.names import scale_words
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, join_texts, pluralize
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Said:
+class EventLine:
     """An event in words."""
 
     tag: str
@@ -92,7 +92,7 @@ class CategoryDone:
     """True of samples without a category."""
 
 
-Line = Assignment | Said | Judged | CategoryDone
+Line = Assignment | EventLine | Judged | CategoryDone
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def plan_sentence(row: AssignmentRow) -> str:
     """Returns `edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24, …`."""
     first = [Text("first {}", first_samples(row))] if row.first else []
     whose = Text("{} on {}: {}", work_of(row), devices(row.devices), row.count)
-    return joined([whose, *first, *asked_words(row)], ", ")
+    return join_texts([whose, *first, *question_words(row)], ", ")
 
 
 def work_of(row: AssignmentRow) -> str:
@@ -149,11 +149,11 @@ def work_of(row: AssignmentRow) -> str:
     return Text("edits by {}", row.model) if row.kind == "edit" else Text("scores by {}", row.model)
 
 
-def asked_words(row: AssignmentRow) -> list[str]:
+def question_words(row: AssignmentRow) -> list[str]:
     """How a judge is asked: `75 controls`, `615 questions`, `O of viescore`, `out of 10`; empty for edit models."""
     if row.scoring is None:
         return []
-    controls = [counted(row.controls, "control")] if row.controls else []
+    controls = [pluralize(row.controls, "control")] if row.controls else []
     questions = [Text("{:,} questions", row.questions)] if row.questions > row.count + row.controls else []
     score_of = Text("{} of {}", row.scoring.headline, row.scoring.protocol, context="part")
     return [*controls, *questions, score_of, scale_words(row.scoring.scale)]
@@ -177,12 +177,12 @@ def devices(names: Sequence[str]) -> str:
     return ", ".join([names[0], *numbers[1:]] if len(kinds) == 1 else names)
 
 
-def skipped(count: int) -> Said:
+def omission_line(count: int) -> EventLine:
     """Returns a stand-in for lines skipped because a display was too slow."""
-    return Said("", Text("({} lines skipped)", count))
+    return EventLine("", Text("({} lines skipped)", count))
 
 
-def failed(judgement: Judgement) -> str:
+def judgement_failure(judgement: Judgement) -> str:
     """Returns `score out of range: Score: 12`."""
     return Text("{}: {}", judgement.status.words, judgement.reason or judgement.answer)
 
@@ -192,7 +192,7 @@ def words_of(judgement: Judgement) -> str:
     return judgement.reason or (judgement.answer if is_prose(judgement.answer) else "")
 
 
-def loaded(model: str, place: str, seconds: float, order: int, replicas: int, memory: int = 0) -> str:
+def load_words(model: str, place: str, seconds: float, order: int, replicas: int, memory: int = 0) -> str:
     """Returns `qwen_image_edit on cuda:0 in 41 s (3 of 8), 57.7 GiB`: the number of a load of a model, and its cost.
 
     `seconds` excludes imports and waiting for other loads; `memory` is the bytes that the worker holds on its devices,
@@ -205,7 +205,7 @@ def loaded(model: str, place: str, seconds: float, order: int, replicas: int, me
 
 def reading_words(so_far: BenchmarkProgress) -> str:
     """Returns `120 samples, 577 of 1,280 MB`."""
-    count = counted(so_far.items, "sample")
+    count = pluralize(so_far.items, "sample")
     if so_far.size <= 1e6:
         return count
     return Text("{}, {:,.0f} of {:,.0f} MB", count, so_far.read / 1e6, so_far.size / 1e6)
@@ -219,7 +219,7 @@ def category_sentence(line: CategoryDone) -> str:
     digits = decimals(line.scale, line.high)
     mean, low, high = (score(n, digits) for n in (line.mean, line.low, line.high))
     lower = [] if line.scale.higher_is_better else [Text("lower is better")]
-    return joined([Text("mean {}", mean), Text("min {}", low), Text("max {}", high), scored, *lower], ", ")
+    return join_texts([Text("mean {}", mean), Text("min {}", low), Text("max {}", high), scored, *lower], ", ")
 
 
 def steps_of(snapshot: Snapshot) -> str:

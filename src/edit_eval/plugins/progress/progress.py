@@ -23,12 +23,12 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Meter
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.progress.displays import PlainProgress, RichProgress
-from edit_eval.plugins.progress.lines import BenchmarkProgress, Display, Said
+from edit_eval.plugins.progress.lines import BenchmarkProgress, Display, EventLine
 from edit_eval.plugins.progress.state import ProgressState
-from edit_eval.reporting.language import said
-from edit_eval.reporting.live import Snapshot, count_work, ending, write_live
+from edit_eval.reporting.language import translate
+from edit_eval.reporting.live import Snapshot, count_work, ending_words, write_live
 from edit_eval.reporting.standard_streams import Descriptor
-from edit_eval.reporting.terminal_text import Spoken
+from edit_eval.reporting.terminal_text import LocalizedConsole
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
@@ -62,7 +62,7 @@ def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[M
 P = ParamSpec("P")
 
 
-def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Concatenate[Progress, P], None]:
+def _catch_errors(method: Callable[Concatenate[Progress, P], None]) -> Callable[Concatenate[Progress, P], None]:
     """Keeps exceptions of the progress from the run: the first one ends it (`Progress._give_up`)."""
 
     @functools.wraps(method)
@@ -70,22 +70,22 @@ def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Conc
         try:
             method(self, *arguments, **named)
         except Exception as error:
-            self._give_up(error)
+            self._end_display(error)
             self._state = None  # it may be half told: `live.json` ends, and `status` goes by the journals
             self._over.set()
 
     return call
 
 
-def _passed_on(name: str) -> Callable[..., None]:
+def _forward_method(name: str) -> Callable[..., None]:
     """Returns a method that passes its arguments on to that method of `ProgressState` during a run."""
 
-    @_harmless
-    def tell(self: Progress, /, *news: Any) -> None:
+    @_catch_errors
+    def forward(self: Progress, /, *news: Any) -> None:
         if self._state:
             getattr(self._state, name)(*news)
 
-    return tell
+    return forward
 
 
 class Progress(Spectator):
@@ -102,7 +102,7 @@ class Progress(Spectator):
         if chosen == "rich":
             return cls(RichProgress(terminal(stream)), chosen, reason)
         if chosen != "none":
-            return cls(PlainProgress(unbuffered(stream), scores=chosen == "lines"), chosen, reason)
+            return cls(PlainProgress(open_unbuffered(stream), scores=chosen == "lines"), chosen, reason)
         return cls(None, chosen, reason)
 
     def __init__(
@@ -122,19 +122,19 @@ class Progress(Spectator):
 
     # -- events of a run --
 
-    @_harmless
+    @_catch_errors
     def reading(self, items: int, read: int, size: int) -> None:
         """Part of a benchmark has been read: `items` samples, `read` of `size` bytes (0 if unknown)."""
         if self._display is not None:
             self._display.reading(BenchmarkProgress(items, read, size), self._clock())
 
-    @_harmless
+    @_catch_errors
     def has_read(self) -> None:
         """The benchmark has been read, or reading failed."""
         if self._display is not None:
             self._display.has_read()
 
-    @_harmless
+    @_catch_errors
     def begin(
         self,
         table: JudgementTable,
@@ -148,7 +148,7 @@ class Progress(Spectator):
         self._table, self._began = table, self._clock()
         if self.mode == "plain" and self._display is not None and self.reason != CONFIGURED:
             more = Text("; `progress: lines` also shows every score")
-            self._display.write([Said("note", Text("progress: plain lines ({}{})", self.reason, more))])
+            self._display.write([EventLine("note", Text("progress: plain lines ({}{})", self.reason, more))])
         self._state = ProgressState(table, policy, work, estimates, self._clock, meters)
         self._take_snapshot()
         self._over.clear()
@@ -157,7 +157,7 @@ class Progress(Spectator):
             self._begin_thread("edit-eval progress", self._show, self._display, self._state)
         atexit.register(self.end)  # always shows a hidden cursor again
 
-    @_harmless
+    @_catch_errors
     def end(self) -> None:
         """The run is over, successful or not."""
         atexit.unregister(self.end)
@@ -173,7 +173,7 @@ class Progress(Spectator):
             self._say_how_it_ended(self._failed_display)
         self._table = self._failed_display = None
 
-    @_harmless
+    @_catch_errors
     def note(self, text: str) -> None:
         """Shows a note to the person watching."""
         if self._display is None and not isinstance(self.failure, OSError | None):
@@ -181,16 +181,16 @@ class Progress(Spectator):
         elif self._state:
             self._state.note(text)
         elif self._display is not None:
-            self._display.write([Said("note", text)])
+            self._display.write([EventLine("note", text)])
 
-    @_harmless
+    @_catch_errors
     def tick(self, now: float) -> None:
         """The engine has finished one iteration of its loop."""
         if self._clock() - self._taken >= (KEEP_EVERY if self._display is None else self._display.interval):
             self._take_snapshot()
 
     replica, running, step, finished, edit, judgement = map(
-        _passed_on, ("replica", "running", "step", "finished", "edit", "judgement")
+        _forward_method, ("replica", "running", "step", "finished", "edit", "judgement")
     )
 
     def _take_snapshot(self) -> None:
@@ -212,7 +212,7 @@ class Progress(Spectator):
                 self._over.wait(KEEP_EVERY)
             write_live(directory, self._snapshot, ended=True)
         except Exception as error:
-            self._give_up(error)
+            self._end_display(error)
 
     def _show(self, display: Display, state: ProgressState) -> None:
         try:
@@ -224,9 +224,9 @@ class Progress(Spectator):
             else:
                 display.has_read()
         except Exception as error:
-            self._give_up(error)
+            self._end_display(error)
 
-    def _give_up(self, error: Exception) -> None:
+    def _end_display(self, error: Exception) -> None:
         """Ends the display with the reason: what it would show from now on is not true."""
         if self.failure is not None:
             return
@@ -236,14 +236,14 @@ class Progress(Spectator):
             with contextlib.suppress(Exception):
                 if display is not None:
                     display.has_read()
-                    display.write([Said("note", why)])
+                    display.write([EventLine("note", why)])
             return
         self._failed_display = display
         try:
             if display is None:
                 raise error
             display.has_read()
-            display.write([Said("note", why)])
+            display.write([EventLine("note", why)])
         except Exception:  # a display that cannot even say so
             _print(Text("note: {}", why))
 
@@ -256,18 +256,18 @@ class Progress(Spectator):
             try:
                 display.close((), snapshot)
             except Exception:  # what has failed may fail again
-                _print(Text("end: {}", ending(snapshot)))
+                _print(Text("end: {}", ending_words(snapshot)))
 
 
 def _print(words: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # the latter for a stream that is closed
-        print(said(words), file=sys.stderr)
+        print(translate(words), file=sys.stderr)
 
 
 # -- terminals --
 
 
-class Terminal(Spoken):
+class Terminal(LocalizedConsole):
     """A console that does not end the program when its reader has gone."""
 
     def on_broken_pipe(self) -> None:
@@ -277,10 +277,10 @@ class Terminal(Spoken):
 
 def terminal(stream: TextIO) -> Console:
     """Returns a console on `stream`; no text is taken for markup."""
-    return Terminal(file=unbuffered(stream), force_terminal=True, markup=False, emoji=False, highlight=False)
+    return Terminal(file=open_unbuffered(stream), force_terminal=True, markup=False, emoji=False, highlight=False)
 
 
-def unbuffered(stream: TextIO) -> TextIO:
+def open_unbuffered(stream: TextIO) -> TextIO:
     """Returns the stream's descriptor without Python's buffer, or the stream itself if it has none.
 
     Output for a vanished terminal would stay in the buffer of `sys.stderr` until the program ends, fail once more, and

@@ -22,16 +22,16 @@ from edit_eval.plugins.progress.lines import (
     Assignment,
     AssignmentRow,
     CategoryDone,
+    EventLine,
     Judged,
     Line,
-    Said,
-    failed,
-    loaded,
-    skipped,
+    judgement_failure,
+    load_words,
+    omission_line,
 )
 from edit_eval.records import CONTROL, DECLINED, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
-from edit_eval.reporting.language import said, worded
+from edit_eval.reporting.language import code_to_text, translate
 from edit_eval.reporting.live import CategorySum, Count, DeviceView, MeanSoFar, Snapshot, count_statuses, mean_so_far
 from edit_eval.reporting.names import short_category
 from edit_eval.reporting.slow_devices import DeviceTimes, time_of
@@ -83,7 +83,7 @@ class _Statuses:
     of: dict[Address, Status] = field(default_factory=dict)
     counts: Counter[Status] = field(default_factory=Counter)
 
-    def put(self, address: Address, status: Status) -> Status | None:
+    def set_status(self, address: Address, status: Status) -> Status | None:
         """Sets a status; returns the previous one."""
         before = self.of.get(address)
         self.of[address] = status
@@ -105,7 +105,7 @@ class _Group:
     without: set[Address] = field(default_factory=set)
     """Those to which it does not apply."""
 
-    def put(self, judgement: Judgement, headline: str) -> None:
+    def set_judgement(self, judgement: Judgement, headline: str) -> None:
         """Sets a judgement, which replaces an earlier state of it."""
         address, score = address_of(judgement), judgement.scores.get(headline)
         if (before := self.scores.pop(address, None)) is not None:
@@ -142,33 +142,35 @@ class Tally:
         own = table.shard
         for edit in table.edits_of_work:
             if own is None or edit.sample_id in own:
-                self._edits.put(address_of(edit), edit.status)
-        self._table, self._closed = table, table.closed
+                self._edits.set_status(address_of(edit), edit.status)
+        self._table, self._closed = table, table.future_subjects
         for row in rows:
             if own is not None and row.sample_id not in own:
                 continue
             if row.kind != "edit":
                 of = self._judgements if row.kind == "battle" else self._controls
-                of.put(address_of(row), row.status)
+                of.set_status(address_of(row), row.status)
                 continue
             address, group = address_of(row), self._groups.setdefault(group_of(row), _Group())
-            self._judgements.put(address, row.status)
+            self._judgements.set_status(address, row.status)
             group.total += 1
             group.pending += row.status is Status.PENDING
-            group.put(row, self._scoring[row.judge].headline)
+            group.set_judgement(row, self._scoring[row.judge].headline)
 
     def _take_opened(self) -> None:
         """Adds the battles of rounds and the controls of steps begun since the last call."""
-        if self._closed != self._table.closed:
-            self._closed, own = self._table.closed, self._table.shard
+        if self._closed != self._table.future_subjects:
+            self._closed, own = self._table.future_subjects, self._table.shard
             for row in self._table.rows("battle", "control"):
                 if own is None or row.sample_id in own:
-                    (self._judgements if row.kind == "battle" else self._controls).put(address_of(row), row.status)
+                    (self._judgements if row.kind == "battle" else self._controls).set_status(
+                        address_of(row), row.status
+                    )
 
     def edit(self, edit: Edit, now: float) -> None:
         """Counts a finished edit; one that is kept is none."""
         status = Status.SKIPPED if edit.made_in else edit.status
-        if self._edits.put(address_of(edit), status) is not status:
+        if self._edits.set_status(address_of(edit), status) is not status:
             self.edit_rate.add(now)
 
     def judgement(self, judgement: Judgement, now: float) -> CategoryDone | None:
@@ -176,17 +178,17 @@ class Tally:
         address, status = address_of(judgement), judgement.status
         if is_control(judgement):
             self._take_opened()
-            self._controls.put(address, status)
+            self._controls.set_status(address, status)
             return None
-        if judgement.asked:
+        if judgement.n_asked:
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
             self._take_opened()
-            self._judgements.put(address, status)
+            self._judgements.set_status(address, status)
             return None
         key = group_of(judgement)
-        group, before = self._groups[key], self._judgements.put(address, status)
-        group.put(judgement, self._scoring[judgement.judge].headline)
+        group, before = self._groups[key], self._judgements.set_status(address, status)
+        group.set_judgement(judgement, self._scoring[judgement.judge].headline)
         self._means = None
         if before is not Status.PENDING or status is Status.PENDING:
             return None
@@ -196,7 +198,7 @@ class Tally:
     def _category(self, key: Group, group: _Group) -> CategoryDone:
         category, edit_model, judge = key
         scores = group.scores.values()
-        name = [said(short_category(category), self._language)] if category else []
+        name = [translate(short_category(category), self._language)] if category else []
         return CategoryDone(
             label=" · ".join([*name, *self._models(edit_model, judge)]),
             scored=len(scores),
@@ -363,7 +365,7 @@ class ProgressState:
         """Returns all lines since the last call, oldest first. May be called from another thread."""
         taken: list[Line] = []
         if self._dropped:
-            taken.append(skipped(self._dropped))
+            taken.append(omission_line(self._dropped))
             self._dropped = 0
         with suppress(IndexError):  # the engine's thread may drop lines meanwhile
             taken.extend(self.lines.popleft() for _ in range(len(self.lines)))
@@ -382,11 +384,11 @@ class ProgressState:
             self._loads[replica.model.key] += 1
             order, replicas = self._loads[replica.model.key], len(self._of_model[replica.model.key])
             memory = int(message.get("memory", {}).get("device", 0))
-            self._say(Said("loaded", loaded(model, place, float(message["seconds"]), order, replicas, memory)))
+            self._say(EventLine("loaded", load_words(model, place, float(message["seconds"]), order, replicas, memory)))
         elif state == "died":
             reason = str(message.get("reason", ""))
             if not reason or reason not in self._last_note:  # the note has already reported a killed one
-                self._say(Said("died", Text("{} on {}: {}", model, place, reason or Text("its process is gone"))))
+                self._say(EventLine("died", Text("{} on {}: {}", model, place, reason or Text("its process is gone"))))
 
     def running(self, replica: Replica, task: Task, about: str) -> None:
         """A device has begun a task."""
@@ -411,12 +413,12 @@ class ProgressState:
             now, self._batches_said[task.model] = self._clock(), batch
             began = self._batches_began.pop(task.model, now)
             model = Text(" of {}", replica.model.name) if self._models_of_kind[replica.model.kind] > 1 else ""
-            self._say(Said("batch", Text("{}/{}{} done in {}", *batch, model, duration(now - began))))
+            self._say(EventLine("batch", Text("{}/{}{} done in {}", *batch, model, duration(now - began))))
 
     def note(self, text: str) -> None:
         """Adds a note."""
         self._last_note = text
-        self._say(Said("note", text))
+        self._say(EventLine("note", text))
 
     def edit(self, edit: Edit) -> None:
         """An edit has finished."""
@@ -425,11 +427,11 @@ class ProgressState:
             return
         if edit.status in NO_EDIT:
             tag = "refused" if edit.status in DECLINED else "failed"
-            self._say(Said(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))
+            self._say(EventLine(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))
         if UNREPEATABLE in edit.flags:
             text = Text("asked for again with the same seed, it came out different: the server does not keep to seeds")
-            self._say(Said("note", text, self.tally.label(address_of(edit))))
-        self._timed(edit)
+            self._say(EventLine("note", text, self.tally.label(address_of(edit))))
+        self._note_slow_device(edit)
 
     def judgement(self, judgement: Judgement) -> None:
         """A judgement has finished: its last question is answered, or there is no edit to ask about."""
@@ -437,12 +439,12 @@ class ProgressState:
         if judgement.status not in (*NO_EDIT, Status.SKIPPED) and not is_control(judgement):
             label = self.tally.label(address_of(judgement))
             scored = judgement.status is Status.OK
-            self._say(Judged(judgement, label) if scored else Said("failed", failed(judgement), label))
-        self._timed(judgement)
+            self._say(Judged(judgement, label) if scored else EventLine("failed", judgement_failure(judgement), label))
+        self._note_slow_device(judgement)
         if category is not None:
             self._say(category)
 
-    def _timed(self, record: Edit | Judgement) -> None:
+    def _note_slow_device(self, record: Edit | Judgement) -> None:
         """Names a device that is slower than the others, once that is statistically sure."""
         time = time_of(record)
         slow = self._times.has_become_slow(*time) if time else None
@@ -450,9 +452,9 @@ class ProgressState:
             return
         unit = Text("an edit") if slow.kind == "editing" else Text("a score")
         times = Text("{:.3g} s {} instead of {:.3g} s", slow.seconds, unit, slow.others)
-        who, percent, doing = slow.device, round(100 * slow.slower_by), worded(slow.kind)
+        who, percent, doing = slow.device, round(100 * slow.slowdown), code_to_text(slow.kind)
         words = Text("{} is {} % slower than the others at {} with {}: {}", who, percent, doing, slow.model, times)
-        self._say(Said("note", words))
+        self._say(EventLine("note", words))
 
     # -- snapshots --
 
@@ -514,14 +516,14 @@ class ProgressState:
         if now >= self._foretell_at:
             before = process_time()
             affordable = (now - self._began) / FORETELLING
-            left = rest_of_a_run(self._work, self._estimates, self._policy, self._elapsed(now), affordable)
+            left = rest_of_a_run(self._work, self._estimates, self._policy, self._measure_elapsed(now), affordable)
             self._foretold, self._foretold_at = left, now
             self._foretell_at = now + max(FORETOLD_EVERY, FORETELLING * (process_time() - before))
         if self._foretold.seconds is None:
             return self._foretold
         return replace(self._foretold, seconds=max(0.0, self._foretold.seconds - (now - self._foretold_at)))
 
-    def _elapsed(self, now: float) -> Elapsed:
+    def _measure_elapsed(self, now: float) -> Elapsed:
         tasks: dict[int, float] = {}
         for view in self._replicas.values():
             gone = now - view.since
@@ -551,9 +553,9 @@ def plan(table: JudgementTable, rows: Iterable[Judgement], policy: Policy, work:
         units = work.units_left(model.key)
         if not units:
             continue
-        replicas = policy.of(model.key)
+        replicas = policy.replicas_of(model.key)
         everywhere = tuple(dict.fromkeys(device for replica in replicas for device in replica.place))
-        dealt = policy.dealt(model.key, work.held(model.key))
+        dealt = policy.list_tasks(model.key, work.list_held_tasks(model.key))
         first = _first(table, model.kind, dealt[0])
         if model.kind == "judge":
             name = model.name

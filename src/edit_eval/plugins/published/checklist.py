@@ -57,18 +57,18 @@ def _is_box(box: object) -> bool:
     return 0 <= left < right and 0 <= top < bottom
 
 
-def _holding(sample: Sample, values: Values) -> list[float]:
+def _evaluate_checks(sample: Sample, values: Values) -> list[float]:
     """Returns for each check whether it holds: 1 or 0, or the probability."""
     return [1 - abs(values[str(number)] - check.expect) for number, check in enumerate(checks_of(sample), 1)]
 
 
 def _share(sample: Sample, values: Values) -> float:
-    holding = _holding(sample, values)
+    holding = _evaluate_checks(sample, values)
     return math.fsum(holding) / len(holding)
 
 
 def _all(sample: Sample, values: Values) -> float:
-    return math.prod(_holding(sample, values))
+    return math.prod(_evaluate_checks(sample, values))
 
 
 class Checklist:
@@ -108,7 +108,7 @@ class Checklist:
     @staticmethod
     def texts(parameters: Parameters) -> Texts:
         """Returns the wording of the questions."""
-        texts = dict(loading.packaged("checklist.v1", parameters.language, parameters.version)[parameters.asked])
+        texts = dict(loading.load_packaged("checklist.v1", parameters.language, parameters.version)[parameters.asked])
         if parameters.answer == PROBABILITIES:
             texts["system_prompt"] = f"{texts['system_prompt']} {texts['exactly']}"
         return texts
@@ -123,7 +123,7 @@ class Checklist:
         checks = checks_of(sample)
         if self._asked == "one_by_one":
             return [
-                self._question(sample, f"check {number}", (str(number),), check.ask, _shown(check))
+                self._question(sample, f"check {number}", (str(number),), check.ask, _views_of(check))
                 for number, check in enumerate(checks, 1)
             ]
         if boxed := next((number for number, check in enumerate(checks, 1) if check.box), 0):
@@ -162,5 +162,5 @@ class Checklist:
         return read_values(question, reply, numbers)
 
 
-def _shown(check: ChecklistItem) -> tuple[View, ...]:
+def _views_of(check: ChecklistItem) -> tuple[View, ...]:
     return (View(picture="edit", steps=(("like", "source"), ("crop", *check.box))),) if check.box else _BOTH

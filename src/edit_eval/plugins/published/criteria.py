@@ -81,7 +81,7 @@ class CriteriaProtocol:
     @classmethod
     def texts(cls, parameters: Any) -> Texts:
         """Returns the wording of every question. Raises `ConfigurationError` for unreadable or invalid prompts."""
-        texts = worded(cls.load(parameters))
+        texts = assemble_prompts(cls.load(parameters))
         prompts = parameters.prompts
         if prompts == "official":
             prompts = cls._official(parameters.prompts_path, texts)
@@ -113,7 +113,7 @@ class CriteriaProtocol:
         return {
             name: {
                 "system_prompt": "",
-                "user_prompt_template": cls._filled_by_us(templates.get(prompt.after, "") + templates[prompt.text]),
+                "user_prompt_template": cls._convert_template(templates.get(prompt.after, "") + templates[prompt.text]),
                 "reads": list(prompt.reads),
                 "ask_again": "",
                 "untold": "",
@@ -122,7 +122,7 @@ class CriteriaProtocol:
         }
 
     @classmethod
-    def _filled_by_us(cls, text: str) -> str:
+    def _convert_template(cls, text: str) -> str:
         """Converts an authors' template for `str.format` (or with other marks) to one of ours."""
         formatted = any(slot.startswith("{") and slot in text for slot in cls.slots)
         for slot, ours in cls.slots.items():
@@ -135,9 +135,9 @@ class CriteriaProtocol:
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Raises `LookupError` for a sample with a question that the rubric lacks."""
-        return [self._question(name, sample) for name in self._asked(sample)]
+        return [self._question(name, sample) for name in self._question_names(sample)]
 
-    def _asked(self, sample: Sample) -> Sequence[str]:
+    def _question_names(self, sample: Sample) -> Sequence[str]:
         asked: Sequence[str] = sample.facts.get("asks") or (
             [sample.category] if sample.category in self._texts else [*self._texts]
         )
@@ -167,15 +167,15 @@ class CriteriaProtocol:
 
         def numbers(body: str) -> tuple[Sequence[float], str]:
             if text["reads"]:
-                entries, words = [_behind(name, body, highest) for name in text["reads"]], ""
+                entries, words = [_find_number(name, body, highest) for name in text["reads"]], ""
             else:
                 entries, words = read_list(body, "score", len(question.gives))
             values = [_whole(read_number(entry, lowest, highest)) for entry in entries]
-            return [self._recorded(value, lowest, highest) for value in values], words
+            return [self._rescale_value(value, lowest, highest) for value in values], words
 
         return read_values(question, reply, numbers)
 
-    def _recorded(self, value: float, lowest: float, highest: float) -> float:
+    def _rescale_value(self, value: float, lowest: float, highest: float) -> float:
         if self.recorded is None:
             return value
         worst, best = self.recorded
@@ -247,17 +247,17 @@ def question(
     return {"about": about, "shows": shows, "tells": tells, "criteria": asked, **ends}
 
 
-def worded(rubric: Mapping[str, Any]) -> Texts:
+def assemble_prompts(rubric: Mapping[str, Any]) -> Texts:
     """Returns the assembled prompts of a rubric's questions. Raises `ConfigurationError` if a part is missing."""
     try:
-        return {name: _worded(rubric, question) for name, question in rubric["questions"].items()}
+        return {name: _assemble_prompt(rubric, question) for name, question in rubric["questions"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise ConfigurationError(
             Text("protocol.rubric: a part is missing ({}: {})", type(error).__name__, error)
         ) from None
 
 
-def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> Texts:
+def _assemble_prompt(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> Texts:
     named = question.get("tells", [])
     lowest, highest = question.get("lowest", rubric["lowest"]), question.get("highest", rubric["highest"])
     listed = [
@@ -311,7 +311,7 @@ def _whole(value: float) -> float:
     return value
 
 
-def _behind(name: str, body: str, highest: float) -> float:
+def _find_number(name: str, body: str, highest: float) -> float:
     """Returns the number after a name: `Name: 4`, `**Name:** **4**`, `"name": 4` or `Name: 4/5`. Raises `NoAnswer`."""
     marks = r'["*_`\s]*'
     pattern = rf"{re.escape(name)}{marks}[:：]{marks}(-?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?![\d.]*\s*[-~]\s*\d)"
@@ -321,7 +321,7 @@ def _behind(name: str, body: str, highest: float) -> float:
     return next(iter(numbers))[0]
 
 
-def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
+def require_final_judgements(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
     """Returns the judgements. Raises `Missing` while some are pending, and if there are none."""
     if any(judgement.status is Status.PENDING for judgement in judgements):
         raise Missing(Status.PENDING, "not every edit has been judged yet")
@@ -345,10 +345,12 @@ def least_or_guessed(judgement: Judgement, question: str, seed: int | None, lowe
     reading = judgement.readings[0][question]
     if reading.status is Status.OK:
         return min(reading.values.values())
-    return guessed(judgement, question, seed, lowest, highest, reading.status)
+    return guess_number(judgement, question, seed, lowest, highest, reading.status)
 
 
-def guessed(judgement: Judgement, question: str, seed: int | None, lowest: int, highest: int, status: Status) -> float:
+def guess_number(
+    judgement: Judgement, question: str, seed: int | None, lowest: int, highest: int, status: Status
+) -> float:
     """Returns a random whole number, the same for a seed and an edit. Raises `Missing`, with `status`, without one."""
     if seed is None:
         raise Missing(

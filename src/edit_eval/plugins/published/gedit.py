@@ -18,10 +18,10 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.plain_files import shown
+from edit_eval.benchmarks.plain_files import quote_text
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.published.criteria import guessed, least_or_guessed, mean_of
+from edit_eval.plugins.published.criteria import guess_number, least_or_guessed, mean_of
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Texts, Values, View, parts
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
@@ -160,7 +160,7 @@ class GEdit(ParquetBenchmark):
         "defects": "one key appears under two task types; the authors guess a number for a reply that they cannot read",
     }
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns the column with the source."""
         return str(self.parameters.picture)
 
@@ -180,7 +180,7 @@ class GEdit(ParquetBenchmark):
             return None
         task_type, key, instruction = (row.text(name, required=True) for name in _COLUMNS[:3])
         if language is None:
-            row.faults.append(Text("instruction_language is {}, not {: or }", shown(str(said)), _SAID))
+            row.faults.append(Text("instruction_language is {}, not {: or }", quote_text(str(said)), _SAID))
         if not isinstance(shared, bool):
             row.faults.append(Text("Intersection_exist is neither true nor false"))
         if self.parameters.subset == "intersection" and not (shared or row.faults):
@@ -300,7 +300,7 @@ class VIEScore:
         self.unlike_theirs = Text("the edit is shown at its own size (`edit_size: own`)") if own else ""
         sides = partial(_sides if self.is_official else _sides_of_ours, parameters.guess_seed)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            f"G_{name}": partial(_published, name, sides) for name in (*GIVES, self.headline)
+            f"G_{name}": partial(_authors_mean, name, sides) for name in (*GIVES, self.headline)
         }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
@@ -334,7 +334,7 @@ Sides = Callable[[Judgement], Mapping[str, float]]
 """An edit's SC and PQ by the authors' reader, or by ours."""
 
 
-def _published(name: str, sides: Sides, judgements: Sequence[Judgement]) -> float:
+def _authors_mean(name: str, sides: Sides, judgements: Sequence[Judgement]) -> float:
     """Returns the mean over the categories of the means over their edits, as in `calculate_statistics.py`.
 
     Raises `Missing` if a number must be guessed but there is no seed, if judgements are pending, and if a category has
@@ -368,27 +368,27 @@ def _sides(seed: int | None, judgement: Judgement) -> Mapping[str, float]:
     try:
         lists = {side: _authors_list(text, again=False) for side, text in texts.items()}
     except ValueError:  # their reader fails, and both are asked again
-        raise asked_for_ever(judgement) from None
+        raise endless_retry_error(judgement) from None
     if _NONE in lists.values():
         lists = {side: _authors_list(text, again=True) for side, text in texts.items()}
     by_side: dict[str, float] = {}
     for side, numbers in lists.items():
         if numbers == _GUESSED:
-            by_side[side] = guessed(judgement, side, seed, LOWEST, HIGHEST, judgement.readings[0][side].status)
+            by_side[side] = guess_number(judgement, side, seed, LOWEST, HIGHEST, judgement.readings[0][side].status)
             continue
         try:
             least = min(numbers)
         except (TypeError, ValueError):
-            raise asked_for_ever(judgement) from None
+            raise endless_retry_error(judgement) from None
         if not isinstance(least, (int, float)):
-            raise asked_for_ever(judgement)
+            raise endless_retry_error(judgement)
         by_side[side] = least
     if math.prod(by_side.values()) < 0:  # it has no root
-        raise asked_for_ever(judgement)
+        raise endless_retry_error(judgement)
     return by_side
 
 
-def asked_for_ever(judgement: Judgement) -> Missing:
+def endless_retry_error(judgement: Judgement) -> Missing:
     """Returns why there is no number if the authors' script never stops asking about an edit."""
     return Missing(Status.UNPARSEABLE, f"the authors' script asks about `{judgement.sample_id}` for ever")
 
@@ -414,21 +414,21 @@ def _authors_list(text: str, *, again: bool) -> Any:
         return _GUESSED
     else:
         bare = re.fullmatch(r"\[\d+, ?\d+\]", text[max(text.find("["), 0) : text.rfind("]") + 1])
-        whole = [int(text)] if is_whole_within(text, LOWEST, HIGHEST) else _NONE
+        whole = [int(text)] if is_whole_in_range(text, LOWEST, HIGHEST) else _NONE
         return json.loads(bare[0]) if bare else whole
     part = part.strip().replace("\n", "")
     try:
         score = json.loads(part)["score"]
         return score if isinstance(score, list) else [score]
     except (ValueError, TypeError, KeyError, RecursionError):
-        mended = mended_json(part)
+        mended = repair_json(part)
     if mended is None:
         return _NONE
     # A reply that had to be mended is not checked: without a list of numbers they fail, and ask again.
     return mended.get("score", ()) if isinstance(mended, dict) else ()
 
 
-def is_whole_within(text: str, lowest: int, highest: int) -> bool:
+def is_whole_in_range(text: str, lowest: int, highest: int) -> bool:
     """True if a text is a whole number of the range, as Python reads it."""
     try:
         return lowest <= int(text) <= highest
@@ -436,7 +436,7 @@ def is_whole_within(text: str, lowest: int, highest: int) -> bool:
         return False
 
 
-def mended_json(part: str) -> Any:
+def repair_json(part: str) -> Any:
     """Returns what the authors of GEdit-Bench and OmniContext make of what is no JSON; None: nothing.
 
     They put quotation marks around words before a colon and around what follows one, and brackets around a number.

@@ -23,7 +23,7 @@ from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, mean_of, question, settled
+from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, mean_of, question, require_final_judgements
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -214,7 +214,7 @@ class ImgEdit(FilesBenchmark):
         self.rows_file = UGE_ROWS if parameters.suite == "uge" else None
         super().__init__(parameters)
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns the suite, which determines what a row is."""
         return str(self.parameters.suite)
 
@@ -291,8 +291,8 @@ class ImgEditScores(CriteriaProtocol):
     headline = "score"
     scores: ClassVar[Mapping[str, Score]] = {"score": Score(scale=Scale(lowest=1, highest=5, mean_over="categories"))}
 
-    def _asked(self, sample: Sample) -> Sequence[str]:
-        asked = super()._asked(sample)
+    def _question_names(self, sample: Sample) -> Sequence[str]:
+        asked = super()._question_names(sample)
         if self.is_official and WHOLE in asked:
             raise ConfigurationError(
                 Text(
@@ -311,7 +311,7 @@ class ImgEditScores(CriteriaProtocol):
 
 def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
     types: dict[str, list[float]] = {}
-    for judgement in settled(judgements):
+    for judgement in require_final_judgements(judgements):
         reading = next(iter(judgement.readings[0].values())) if judgement.readings else None
         if reading is None or reading.status is Status.JUDGE_ERROR:
             raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {judgement.reason}")

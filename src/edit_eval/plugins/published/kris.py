@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, numbered
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, number_pictures
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, mean_of, question, settled
+from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, mean_of, question, require_final_judgements
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score
 from edit_eval.records import Judgement, Reading, Scale
@@ -215,7 +215,7 @@ class Kris(FilesBenchmark):
         """Returns all sources, and the right result if it is a picture."""
         sources = row.get("ori_img") or []
         sources = sources if isinstance(sources, list) else [sources]
-        held = numbered("source", sources) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
+        held = number_pictures("source", sources) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
         return {
             name: f"{row['type']}/{picture}" if isinstance(picture, str) else picture for name, picture in held.items()
         }
@@ -319,13 +319,13 @@ class KrisScores(CriteriaProtocol):
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Overall": partial(self._pooled, ""),
-            **{level: partial(self._pooled, level) for level in LEVELS},
+            "Overall": partial(self._mean_of_level, ""),
+            **{level: partial(self._mean_of_level, level) for level in LEVELS},
         }
 
-    def _pooled(self, level: str, judgements: Sequence[Judgement]) -> float:
+    def _mean_of_level(self, level: str, judgements: Sequence[Judgement]) -> float:
         numbers: list[float] = []
-        for judgement in settled(judgements):
+        for judgement in require_final_judgements(judgements):
             if judgement.readings and level in ("", PLACES.get(judgement.category, ("", ""))[0]):
                 numbers += self._numbers(judgement)
         return mean_of(numbers, "no edit has all of its numbers")
@@ -343,7 +343,9 @@ class KrisScores(CriteriaProtocol):
     def _authors(self, category: str, name: str, reading: Reading) -> list[float]:
         keys = self._texts[name]["reads"]
         reader = _SCRIPTS.get(category, _COMMON)
-        read = _of_one(reading.text, keys[0], reader) if len(keys) == 1 else _of_two(reading.text, keys)
+        read = (
+            _read_one_number(reading.text, keys[0], reader) if len(keys) == 1 else _read_two_numbers(reading.text, keys)
+        )
         return [(number - 1) * 25.0 for number in read]
 
 
@@ -366,7 +368,7 @@ _SCRIPTS = {
 metrics_multi_element.py."""
 
 
-def _of_one(text: str, key: str, script: _Script) -> list[int]:
+def _read_one_number(text: str, key: str, script: _Script) -> list[int]:
     """Returns the number the authors find: in the first braces with the key, else by ever looser patterns."""
     block = re.search(rf"\{{[^{{}}]*{key}[^{{}}]*\}}", text)
     if block:
@@ -378,14 +380,14 @@ def _of_one(text: str, key: str, script: _Script) -> list[int]:
                 return []
         except (ValueError, TypeError, OverflowError):
             pass
-    named = [rf"{_spaced(key)}\s*[:：]?\s*([1-5])"] if script.by_name else []
+    named = [rf"{_spacing_pattern(key)}\s*[:：]?\s*([1-5])"] if script.by_name else []
     for pattern in (*named, *_LOOSE):
         if match := re.search(pattern, text, re.IGNORECASE):
             return [int(match[1])]
     return []
 
 
-def _of_two(text: str, keys: Sequence[str]) -> list[int]:
+def _read_two_numbers(text: str, keys: Sequence[str]) -> list[int]:
     """Returns the numbers the authors find in a reply with two: in all of it as JSON, else in its first braces.
 
     If neither is non-empty JSON, they are searched for behind their names.
@@ -401,7 +403,7 @@ def _of_two(text: str, keys: Sequence[str]) -> list[int]:
             except (ValueError, TypeError, AttributeError, OverflowError):  # their script gives up on this edit
                 return []
         break
-    patterns = [rf'"?{_spaced(key)}"?\s*:\s*([1-5])' for key in keys]
+    patterns = [rf'"?{_spacing_pattern(key)}"?\s*:\s*([1-5])' for key in keys]
     return [int(match[1]) for pattern in patterns if (match := re.search(pattern, text, re.IGNORECASE))]
 
 
@@ -415,5 +417,5 @@ def _first_braces(text: str) -> str:
     return ""
 
 
-def _spaced(key: str) -> str:
+def _spacing_pattern(key: str) -> str:
     return key.replace("_", r"[_\s]*")

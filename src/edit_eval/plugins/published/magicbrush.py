@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.json_items import KEY, PLACE
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.plain_files import PlainFiles, given
+from edit_eval.benchmarks.plain_files import PlainFiles, folder_of
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.published.criteria import mean_of, settled
+from edit_eval.plugins.published.criteria import mean_of, require_final_judgements
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score
 from edit_eval.protocols.numbers import Numbers
@@ -132,7 +132,7 @@ class MagicBrush(FilesBenchmark):
         file = Path(named).expanduser() if named else self.path / _CAPTIONS
         if not named and not file.is_file():
             return {}
-        files = given(file) if named else PlainFiles(self.path, self.parameters.allow_links)
+        files = folder_of(file) if named else PlainFiles(self.path, self.parameters.allow_links)
         try:
             captions = json.loads(files.read(file, file.name))
         except LookupError as error:
@@ -196,7 +196,7 @@ class MagicBrushScores(Numbers):
 
 
 def _mean(measure: str, judgements: Sequence[Judgement]) -> float:
-    counted = [judgement for judgement in settled(judgements) if judgement.category != EARLIER]
+    counted = [judgement for judgement in require_final_judgements(judgements) if judgement.category != EARLIER]
     numbers = []
     for judgement in counted:
         status, reason = judgement.outcome(measure) or (Status.UNDEFINED, "its benchmark does not have what that needs")

@@ -18,7 +18,7 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, question, settled
+from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, question, require_final_judgements
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, turn_named
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status
@@ -114,7 +114,7 @@ class MSEBench(ParquetBenchmark):
         ):
             row.faults.append(Text("context is {}, not a list of instructions", kind(instructions)))
             instructions = [""] * turn
-        operation, target = (_of_turn(row.values.get(name), turn) for name in ("operation", "description_target"))
+        operation, target = (_entry_of_turn(row.values.get(name), turn) for name in ("operation", "description_target"))
         session = f"{int(row.text('index', required=True) or 0):03d}"
         before = "\n".join(f"{number}. {instruction}" for number, instruction in enumerate(instructions[: turn - 1], 1))
         return Draft(
@@ -128,7 +128,7 @@ class MSEBench(ParquetBenchmark):
         )
 
 
-def _of_turn(listed: Any, turn: int) -> str:
+def _entry_of_turn(listed: Any, turn: int) -> str:
     return str(listed[turn - 1]) if isinstance(listed, list) and len(listed) >= turn else ""
 
 
@@ -144,14 +144,14 @@ Find = Callable[[Judgement], Values]
 """Returns PF and C of a turn, by the authors' reader or by ours; raises `Missing` if it finds none."""
 
 
-def _at_turn(name: str, turn: int, find: Find, judgements: Sequence[Judgement]) -> float:
+def _number_of_turn(name: str, turn: int, find: Find, judgements: Sequence[Judgement]) -> float:
     """Returns the authors' number for a turn.
 
     Raises `Missing` where their script stops, at whichever turn: at a missing edit, and at a turn that is asked about
     and whose numbers it cannot use.
     """
     sessions: dict[str, dict[int, Judgement]] = {}
-    for judgement in settled(judgements):
+    for judgement in require_final_judgements(judgements):
         session, _, of = judgement.sample_id.rpartition("_")
         sessions.setdefault(session, {})[int(of)] = judgement
     total = 0.0
@@ -171,14 +171,14 @@ def _at_turn(name: str, turn: int, find: Find, judgements: Sequence[Judgement]) 
     return total / len(sessions)
 
 
-def _found_by_ours(judgement: Judgement) -> Values:
+def _read_our_values(judgement: Judgement) -> Values:
     reading: Reading = next(iter(judgement.readings[0].values()))
     if not reading.values:
         raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {reading.reason}")
     return reading.values
 
 
-def _found_by_authors(judgement: Judgement) -> Values:
+def _read_authors_values(judgement: Judgement) -> Values:
     text = next(iter(judgement.readings[0].values())).text
     reply = _authors_object(text)
     if isinstance(reply, dict):
@@ -277,9 +277,9 @@ class MSEScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        find = _found_by_authors if self.is_official else _found_by_ours
+        find = _read_authors_values if self.is_official else _read_our_values
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            f"{name} {turn}": partial(_at_turn, name, turn, find)
+            f"{name} {turn}": partial(_number_of_turn, name, turn, find)
             for name in ("Success", "Overall")
             for turn in range(1, TURNS + 1)
         }

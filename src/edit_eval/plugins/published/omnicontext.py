@@ -15,20 +15,20 @@ from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row, numbered
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row, number_pictures
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.published.criteria import (
     ONE_NUMBER,
     CriteriaProtocol,
     Official,
     PromptParameters,
-    guessed,
+    guess_number,
     least_or_guessed,
     mean_of,
     question,
-    settled,
+    require_final_judgements,
 )
-from edit_eval.plugins.published.gedit import LIMIT, is_whole_within, mended_json
+from edit_eval.plugins.published.gedit import LIMIT, is_whole_in_range, repair_json
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -100,7 +100,7 @@ class OmniContext(ParquetBenchmark):
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns all sources."""
-        return numbered("source", row["input_images"] or [])
+        return number_pictures("source", row["input_images"] or [])
 
     def draft(self, row: Row) -> Draft | None:
         """Returns the sample of a row in English, the only language in the authors' means."""
@@ -177,7 +177,7 @@ def _average(
     name: str, both: Callable[[Sequence[Judgement]], Sequence[float]], judgements: Sequence[Judgement]
 ) -> float:
     edits: dict[tuple[str, int], list[Judgement]] = {}
-    for judgement in settled(judgements):
+    for judgement in require_final_judgements(judgements):
         if judgement.readings:
             edits.setdefault((judgement.sample_id, judgement.edit_seed), []).append(judgement)
     types: dict[str, list[float]] = {}
@@ -230,7 +230,7 @@ def _number(
 ) -> float:
     answer = kept.get(question)
     if answer is None and question in came:
-        return guessed(judgement, question, seed, _LOWEST, _HIGHEST, judgement.readings[0][question].status)
+        return guess_number(judgement, question, seed, _LOWEST, _HIGHEST, judgement.readings[0][question].status)
     number = answer["score"] if isinstance(answer, dict) and {"score", "reasoning"} <= {*answer} else None
     if not isinstance(number, (int, float)):
         why = "no reply" if answer is None else "JSON without a number"
@@ -243,10 +243,10 @@ def _authors_object(text: str) -> Any:
     if text == LIMIT:
         return text
     if "{" not in text or "}" not in text:
-        whole = is_whole_within(text, _LOWEST, _HIGHEST)
+        whole = is_whole_in_range(text, _LOWEST, _HIGHEST)
         return {"score": int(text), "reasoning": ""} if whole else None
     part = text[text.find("{") : text.rfind("}") + 1].strip().replace("\n", "")
     try:
         return json.loads(part)
     except (ValueError, RecursionError):
-        return mended_json(part)
+        return repair_json(part)

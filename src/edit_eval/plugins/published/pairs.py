@@ -77,7 +77,7 @@ class PublishedPairs(Comparing):
     @classmethod
     def texts(cls, parameters: PublishedParameters) -> Texts:
         """Returns our wording, and the authors' if wanted. Raises `ConfigurationError` if that is missing."""
-        texts = dict(loading.packaged(RUBRIC, parameters.language, parameters.version))
+        texts = dict(loading.load_packaged(RUBRIC, parameters.language, parameters.version))
         return texts | ({"official": cls.official(parameters.prompts_path)} if parameters.prompts == "official" else {})
 
     @classmethod
@@ -108,9 +108,9 @@ class PublishedPairs(Comparing):
             form="json",
         )
 
-    def _said(self, question: Question, body: str) -> tuple[float, str]:
+    def _read_preference(self, question: Question, body: str) -> tuple[float, str]:
         if not self._official:
-            return super()._said(question, body)
+            return super()._read_preference(question, body)
         said, others, _ = json_objects(body, self.key, _DECODER)
         if wrong := self._unlike_theirs(dict(others[0]) if others else {}):
             raise NoAnswer(f"{wrong}: {excerpt(body)}")
@@ -223,7 +223,7 @@ class GEditBenchV2(PublishedPairs):
         folder = None if path is None else local_path(path, (f"{_FOLDER}/*",), "protocol.prompts_path")
         prompts = {}
         for score, official in zip(cls.aspects, cls.official_files, strict=True):
-            file = official.fetched() if folder is None else Path(folder) / official.path
+            file = official.path_in_cache() if folder is None else Path(folder) / official.path
             try:
                 prompt = yaml.safe_load(read_text(file, "prompts_path"))
                 words = "\n".join(part["text"].strip() for part in prompt["user_prompt"] if "text" in part)

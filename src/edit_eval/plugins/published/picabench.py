@@ -22,7 +22,7 @@ from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.plugins.published.checklist import Checklist
-from edit_eval.plugins.published.criteria import mean_of, settled
+from edit_eval.plugins.published.criteria import mean_of, require_final_judgements
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Score, Step, Texts, View
 from edit_eval.protocols.replies import read_values, read_yes_or_no
@@ -72,12 +72,12 @@ class PICABench(ParquetBenchmark):
         "picture that cannot be opened is judged as a white one, an edit that is missing leaves the mean",
     }
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns the column with the instruction."""
         return f"{self.parameters.prompt}_prompt"
 
     def columns(self) -> Sequence[str]:
-        return (*_COLUMNS, self.kept())
+        return (*_COLUMNS, self.cache_key())
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns the source."""
@@ -87,11 +87,11 @@ class PICABench(ParquetBenchmark):
         """Returns the sample of a row; its questions are facts."""
         tags = tuple(filter(None, (row.text("physics_category"), row.text("edit_operation"))))
         law = row.text("physics_law", required=True)
-        instruction = row.text(self.kept(), required=True)
-        return Draft(f"{row.index:05d}", instruction, law, {"questions": _asked(row)}, tags=tags)
+        instruction = row.text(self.cache_key(), required=True)
+        return Draft(f"{row.index:05d}", instruction, law, {"questions": _questions_of(row)}, tags=tags)
 
 
-def _asked(row: Row) -> list[JsonObject]:
+def _questions_of(row: Row) -> list[JsonObject]:
     """Returns the questions of a row: `ask`, `right` (yes or no) and `box` (left, top, right, bottom on the canvas)."""
     listed = row.values.get("annotated_qa_pairs")
     if not isinstance(listed, list) or not listed:
@@ -192,7 +192,10 @@ class PICAEval(Checklist):
         self._size: tuple[Step, ...] = (("like", "source"),) if of_source else ()
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {}
         if parameters.answer == "words":
-            self.published = {"Overall": partial(_published, ""), **{law: partial(_published, law) for law in LAWS}}
+            self.published = {
+                "Overall": partial(_authors_mean, ""),
+                **{law: partial(_authors_mean, law) for law in LAWS},
+            }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Returns one question per box; its name says which answer is right."""
@@ -200,14 +203,14 @@ class PICAEval(Checklist):
         if not isinstance(asked, list) or not asked:
             raise LookupError("its facts need `questions`, as `picabench` has them")
         return [
-            self._in_their_words(
+            self._use_authors_prompt(
                 self._question(sample, f"{number}: {pair['right']}", (str(number),), pair["ask"], shows), pair
             )
             for number, pair in enumerate(asked, 1)
             for shows in [(self._view(pair["box"]),)]
         ]
 
-    def _in_their_words(self, question: Question, pair: Mapping[str, Any]) -> Question:
+    def _use_authors_prompt(self, question: Question, pair: Mapping[str, Any]) -> Question:
         """Returns the question in the authors' words, if these are wanted."""
         if not self.is_official:
             return question
@@ -229,7 +232,7 @@ class PICAEval(Checklist):
 
 
 def _right(question: Question, yes: float) -> float:
-    return yes if _wanted(question.name) == "yes" else 1 - yes
+    return yes if _right_answer(question.name) == "yes" else 1 - yes
 
 
 def _yes(body: str) -> float:
@@ -240,15 +243,17 @@ def _yes(body: str) -> float:
     return read_yes_or_no(said[0])
 
 
-def _wanted(name: str) -> str:
+def _right_answer(name: str) -> str:
     return name.partition(": ")[2]
 
 
-def _published(law: str, judgements: Sequence[Judgement]) -> float:
+def _authors_mean(law: str, judgements: Sequence[Judgement]) -> float:
     shares = []
-    for judgement in settled(judgements):
+    for judgement in require_final_judgements(judgements):
         if judgement.readings and law in ("", judgement.category):
-            right = [_authors_answer(reading.text) == _wanted(name) for name, reading in judgement.readings[0].items()]
+            right = [
+                _authors_answer(reading.text) == _right_answer(name) for name, reading in judgement.readings[0].items()
+            ]
             shares.append(sum(right) / len(right))
     return 100 * mean_of(shares)
 

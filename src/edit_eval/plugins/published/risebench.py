@@ -15,7 +15,14 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
-from edit_eval.plugins.published.criteria import ONE_NUMBER, CriteriaProtocol, Official, mean_of, question, settled
+from edit_eval.plugins.published.criteria import (
+    ONE_NUMBER,
+    CriteriaProtocol,
+    Official,
+    mean_of,
+    question,
+    require_final_judgements,
+)
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score, Texts, Values
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -225,8 +232,8 @@ class RISEBench(FilesBenchmark):
         self._any_alone |= ALONE in row.values
         category = row.label("category", CATEGORIES)
         subtask, reference = row.text("subtask"), row.text("reference") or row.text("reference_txt")
-        asks = [] if row.values.get("consistency_free") is not None else [_consistency(category, row)]
-        asks.append(_reasoning(category, row))
+        asks = [] if row.values.get("consistency_free") is not None else [_consistency_question(category, row)]
+        asks.append(_reasoning_question(category, row))
         asks += {"spatial_reasoning": ["spatial_plausibility"], "logical_reasoning": []}.get(category, ["plausibility"])
         if not reference and not row.text("reference_img"):
             row.faults.append(Text("no reference, reference_txt or reference_img"))
@@ -239,12 +246,12 @@ class RISEBench(FilesBenchmark):
         )
 
 
-def _consistency(category: str, row: Row) -> str:
-    return "_".join([*_family(category), "consistency", *_by_picture(category, row)])
+def _consistency_question(category: str, row: Row) -> str:
+    return "_".join([*_family(category), "consistency", *_reference_suffixes(category, row)])
 
 
-def _reasoning(category: str, row: Row) -> str:
-    by_picture = _by_picture(category, row)
+def _reasoning_question(category: str, row: Row) -> str:
+    by_picture = _reference_suffixes(category, row)
     if category == "logical_reasoning" and by_picture and row.values.get(ALONE):
         return "logical_reasoning_same"
     if category == "spatial_reasoning" and by_picture:
@@ -258,23 +265,23 @@ def _family(category: str) -> Iterator[str]:
     return iter([category.partition("_")[0]] if category in ("spatial_reasoning", "logical_reasoning") else [])
 
 
-def _by_picture(category: str, row: Row) -> list[str]:
+def _reference_suffixes(category: str, row: Row) -> list[str]:
     """Returns the suffixes of questions about a right picture; in logic puzzles a right text takes precedence."""
     if not row.values.get("reference_img") or category not in ("spatial_reasoning", "logical_reasoning"):
         return []
     return [] if category == "logical_reasoning" and row.values.get("reference_txt") else ["reference"]
 
 
-def weighted(values: Values) -> float:
+def weigh_values(values: Values) -> float:
     """Returns the weighted score of an edit's numbers."""
     return add_in_order(weight * values[name] for name, weight in WEIGHTS[frozenset(values)].items())
 
 
 def _score(sample: Sample, values: Values) -> float:
-    return _halved(weighted(values), values)
+    return _halve_if_wrong(weigh_values(values), values)
 
 
-def _halved(score: float, values: Values) -> float:
+def _halve_if_wrong(score: float, values: Values) -> float:
     """Halves the score of an edit with the wrong result, but to no less than 1."""
     return max(1.0, score * 0.5) if values["reasoning"] == LOWEST else score
 
@@ -351,24 +358,24 @@ class RISEBenchScores(CriteriaProtocol):
             "Score": self._score,
         }
 
-    def _asked(self, sample: Sample) -> Sequence[str]:
-        asked = super()._asked(sample)
+    def _question_names(self, sample: Sample) -> Sequence[str]:
+        asked = super()._question_names(sample)
         if self.is_official and sample.facts.get(SLIPPED):
             return [_BY_PICTURE_ALONE if name == _BY_PICTURE else name for name in asked]
         return asked
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
-        by_edit = [self._values(judgement) for judgement in _edited(judgements)]
+        by_edit = [self._values(judgement) for judgement in _require_edits(judgements)]
         return mean_of([full_marks(values) if values else 0.0 for values in by_edit], UNREAD)
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
-        by_edit = [values for judgement in _edited(judgements) if (values := self._values(judgement))]
+        by_edit = [values for judgement in _require_edits(judgements) if (values := self._values(judgement))]
         some_are_free = any(self._is_free(judgement) for judgement in judgements)
         scores = []
         for values in by_edit:
             slipped = some_are_free and "plausibility" in values
             counted = {name: value for name, value in values.items() if not slipped or name != "consistency"}
-            scores.append(_halved(weighted(counted), values))
+            scores.append(_halve_if_wrong(weigh_values(counted), values))
         return mean_of(scores, UNREAD)
 
     def _is_free(self, judgement: Judgement) -> bool:
@@ -377,7 +384,7 @@ class RISEBenchScores(CriteriaProtocol):
 
     def _values(self, judgement: Judgement) -> Values | None:
         """Returns the values of all questions about an edit; None if the authors' reader finds none in a reply."""
-        by_name = self._found(judgement)
+        by_name = self._numbers_of(judgement)
         if not all(by_name.values()):
             return None
         puzzle = all(self._texts[name]["highest"] == 1 for name in judgement.readings[0])
@@ -391,7 +398,7 @@ class RISEBenchScores(CriteriaProtocol):
             numbers = [4 * min(number, 1) + 1 for number in numbers]
         return dict(zip(by_name, numbers, strict=True))
 
-    def _found(self, judgement: Judgement) -> Mapping[str, Sequence[float]]:
+    def _numbers_of(self, judgement: Judgement) -> Mapping[str, Sequence[float]]:
         """Returns value -> the numbers in the reply about it; with our prompts the value that was read."""
         return {
             self._texts[name]["gives"][0]: (
@@ -401,8 +408,8 @@ class RISEBenchScores(CriteriaProtocol):
         }
 
 
-def _edited(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
-    for judgement in settled(judgements):
+def _require_edits(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
+    for judgement in require_final_judgements(judgements):
         if not judgement.readings:
             raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {judgement.reason}")
     return judgements

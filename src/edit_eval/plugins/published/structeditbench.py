@@ -19,7 +19,7 @@ from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetP
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.judges.answers import NoAnswer
-from edit_eval.plugins.published.criteria import mean_of, settled
+from edit_eval.plugins.published.criteria import mean_of, require_final_judgements
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Question, Score, Step, Values, View
 from edit_eval.protocols.replies import read_values
@@ -108,7 +108,11 @@ class StructEditBench(ParquetBenchmark):
         category = "chart" if chart else said
         tags = (said,) if chart and said != "chart" else ()
         return Draft(
-            f"{row.index:05d}", row.text("instruction", required=True), category, {"questions": _asked(row)}, tags=tags
+            f"{row.index:05d}",
+            row.text("instruction", required=True),
+            category,
+            {"questions": _questions_of(row)},
+            tags=tags,
         )
 
 
@@ -118,7 +122,7 @@ def _first(names: Sequence[str], there: Sequence[str]) -> str:
     raise ConfigurationError(Text("benchmark.data_path: there is no column {: or }; there are {}", names, there[:12]))
 
 
-def _asked(row: Row) -> list[dict[str, str]]:
+def _questions_of(row: Row) -> list[dict[str, str]]:
     """Returns the questions of a row: `about` (editing or maintain), `ask` and `right`."""
     listed = row.values.get("qa_list")
     if not isinstance(listed, list) or not listed:
@@ -154,16 +158,16 @@ def _accuracy(sample: Sample, values: Values) -> float:
     )
 
 
-def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:
+def _authors_mean(score: str, category: str, judgements: Sequence[Judgement]) -> float:
     points = [
-        _counted(score, judgement)
-        for judgement in settled(judgements)
+        _points_of(score, judgement)
+        for judgement in require_final_judgements(judgements)
         if judgement.readings and category in ("", judgement.category)
     ]
     return mean_of(points)
 
 
-def _counted(score: str, judgement: Judgement) -> float:
+def _points_of(score: str, judgement: Judgement) -> float:
     """Returns an edit's points, 0 to 100: a verdict is right if it contains the word `Correct`.
 
     A question of another label is in no share; one that lacks its answer is a wrong one about the change, if others
@@ -231,10 +235,10 @@ class StructScore:
         MAINTAIN: Score(scale=_SCALE, of=partial(_share, MAINTAIN)),
     }
     published: ClassVar[Mapping[str, Callable[[Sequence[Judgement]], float]]] = {
-        "Overall": partial(_published, "accuracy", ""),
-        "Editing": partial(_published, EDITING, ""),
-        "Maintain": partial(_published, MAINTAIN, ""),
-        **{category: partial(_published, "accuracy", category) for category in CATEGORIES},
+        "Overall": partial(_authors_mean, "accuracy", ""),
+        "Editing": partial(_authors_mean, EDITING, ""),
+        "Maintain": partial(_authors_mean, MAINTAIN, ""),
+        **{category: partial(_authors_mean, "accuracy", category) for category in CATEGORIES},
     }
 
     @staticmethod

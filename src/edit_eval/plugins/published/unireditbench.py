@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
-from edit_eval.plugins.published.criteria import Official, mean_of, settled
-from edit_eval.plugins.published.risebench import FINAL, SCALE, UNREAD, RISEBenchScores, full_marks, weighted
+from edit_eval.plugins.published.criteria import Official, mean_of, require_final_judgements
+from edit_eval.plugins.published.risebench import FINAL, SCALE, UNREAD, RISEBenchScores, full_marks, weigh_values
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score, Values
 from edit_eval.records import Judgement
@@ -94,21 +94,23 @@ class UniREditBenchScores(RISEBenchScores):
     headline = "score"
     scores: ClassVar[Mapping[str, Score]] = {
         **RISEBenchScores.scores,
-        "score": Score(scale=SCALE, of=lambda sample, values: weighted(values)),
+        "score": Score(scale=SCALE, of=lambda sample, values: weigh_values(values)),
     }
 
     def _values(self, judgement: Judgement) -> Values | None:
         """Returns the first number of each reply; None if one has none."""
-        by_name = self._found(judgement)
+        by_name = self._numbers_of(judgement)
         return {name: some[0] for name, some in by_name.items()} if all(by_name.values()) else None
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
         return mean_of([full_marks(values) for values in self._readable(judgements)], UNREAD)
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
-        return mean_of([weighted(values) for values in self._readable(judgements)], UNREAD)
+        return mean_of([weigh_values(values) for values in self._readable(judgements)], UNREAD)
 
     def _readable(self, judgements: Sequence[Judgement]) -> list[Values]:
         return [
-            values for judgement in settled(judgements) if judgement.readings and (values := self._values(judgement))
+            values
+            for judgement in require_final_judgements(judgements)
+            if judgement.readings and (values := self._values(judgement))
         ]

@@ -20,11 +20,11 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, numbered
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, number_pictures
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.delimited import named_rows
+from edit_eval.files.delimited import read_named_rows
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.published.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
+from edit_eval.plugins.published.criteria import ONE_NUMBER, CriteriaProtocol, question, require_final_judgements
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Question, Score, Texts
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -140,7 +140,7 @@ class WiseEdit(FilesBenchmark):
         "JSON counts as the first number from 1 to 10 in it; means are rounded before they are averaged",
     }
 
-    def rows_in(self, tree: FileTree) -> list[FoundFile]:
+    def find_row_files(self, tree: FileTree) -> list[FoundFile]:
         """Returns each subset's CSV, sorted by name."""
         there = {PurePosixPath(name).name for name in tree.names}
         return [
@@ -150,12 +150,12 @@ class WiseEdit(FilesBenchmark):
             for file in tree.first_named((name,))
         ]
 
-    def parsed(self, data: bytes, file: FoundFile) -> Iterator[Unchecked]:
+    def parse_rows(self, data: bytes, file: FoundFile) -> Iterator[Unchecked]:
         """Yields the rows of a CSV, each with its subset."""
         subset = PurePosixPath(file.name).stem
         try:
             text = io.StringIO(data.decode("utf-8-sig"), newline="")
-            for _, row in named_rows(text, Text("benchmark.data_path: {}", file.path), ()):
+            for _, row in read_named_rows(text, Text("benchmark.data_path: {}", file.path), ()):
                 yield {**{name: cell for name, cell in row.items() if name and cell}, "subset": subset}
         except UnicodeDecodeError as error:
             raise ConfigurationError(
@@ -166,8 +166,11 @@ class WiseEdit(FilesBenchmark):
         """Returns as many sources as the subset's name says, and the pictures of a right result."""
         number = int(row["subset"].rpartition("_")[2])
         sources = [row.get(f"input_{place}", "").strip() for place in range(1, number + 1)]
-        listed = {"source": [source for source in sources if source], "reference": _listed(row.get("ref", "").strip())}
-        return {key: picture for name, names in listed.items() for key, picture in numbered(name, names).items()}
+        listed = {
+            "source": [source for source in sources if source],
+            "reference": _split_names(row.get("ref", "").strip()),
+        }
+        return {key: picture for name, names in listed.items() for key, picture in number_pictures(name, names).items()}
 
     def draft(self, row: Row) -> Draft:
         """Returns the sample of a row."""
@@ -185,7 +188,7 @@ class WiseEdit(FilesBenchmark):
         )
 
 
-def _listed(cell: str) -> list[str]:
+def _split_names(cell: str) -> list[str]:
     """Returns the names in a cell: a list in JSON, several separated by `|` or `;`, or one."""
     try:
         names = json.loads(cell) if cell else []
@@ -207,13 +210,13 @@ Numbers = Mapping[str, float]
 """Metric -> the number from 1 to 10 that the authors find in the reply about it."""
 
 
-def _of_task(task: str, find: Callable[[Judgement], Numbers], judgements: Sequence[Judgement]) -> float:
+def _average_of_task(task: str, find: Callable[[Judgement], Numbers], judgements: Sequence[Judgement]) -> float:
     """Returns a task's `AVG`; `Basic Overall` without a task.
 
     Raises `Missing` as well where another task's edits come to nothing: their script stops there.
     """
     subsets: dict[tuple[str, str], list[Judgement]] = {}
-    for judgement in settled(judgements):
+    for judgement in require_final_judgements(judgements):
         subsets.setdefault((judgement.category, judgement.sample_id.rpartition("_")[0]), []).append(judgement)
     by_category: dict[str, dict[str, list[float]]] = {}
     for (category, _), rows in subsets.items():
@@ -239,7 +242,7 @@ def _average(numbers: Mapping[str, Sequence[float]]) -> float:
     return add_in_order(means) / len(means)
 
 
-def _found_by_ours(judgement: Judgement) -> Numbers:
+def _read_our_numbers(judgement: Judgement) -> Numbers:
     """Returns all numbers of an edit; none if one is missing."""
     readings = judgement.readings[0].values()
     if not all(reading.values for reading in readings):
@@ -247,7 +250,7 @@ def _found_by_ours(judgement: Judgement) -> Numbers:
     return {metric: round(value * 9 / 100) + 1 for reading in readings for metric, value in reading.values.items()}
 
 
-def _found_by_authors(judgement: Judgement) -> Numbers:
+def _read_authors_numbers(judgement: Judgement) -> Numbers:
     numbers = {_QUESTIONS[name][0]: _authors_number(reading.text) for name, reading in judgement.readings[0].items()}
     return {metric: number for metric, number in numbers.items() if number} if all(numbers.values()) else {}
 
@@ -372,8 +375,8 @@ class WiseEditScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        find = _found_by_authors if self.is_official else _found_by_ours
+        find = _read_authors_numbers if self.is_official else _read_our_numbers
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            **{task: partial(_of_task, task, find) for task in ASKS},
-            "Basic Overall": partial(_of_task, "", find),
+            **{task: partial(_average_of_task, task, find) for task in ASKS},
+            "Basic Overall": partial(_average_of_task, "", find),
         }

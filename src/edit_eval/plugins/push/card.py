@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from edit_eval.records import LANGUAGES, Results
-from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
+from edit_eval.reporting.comparison_tables import columns_table, comparison_by_judge, pairs_table
 from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
@@ -53,7 +53,11 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         markdown_sheet(verdict_sheet(summary.verdict, full=True, drawn=False), "en"),
         "",
         *([card_table(results_table(rows, controls, group=several and SCORE))] if rows else []),
-        *(f"\n{card_table(table)}" for _, columns, pairs in compared(summary) for table in _comparison(columns, pairs)),
+        *(
+            f"\n{card_table(table)}"
+            for _, columns, pairs in comparison_by_judge(summary)
+            for table in _comparison(columns, pairs)
+        ),
         markdown_sheet(battle_sheet(summary.battles, results.edit_models), "en"),
         "",
         *(f"- Judge {inline(name)}: {inline(about.line)}" for name, about in summary.judges.items()),

@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 from edit_eval.benchmarks.known_sources import read_known_source
 from edit_eval.json_values import JsonObject
 from edit_eval.records import Edit, Judgement, Results, Sample
-from edit_eval.store.run_directory import read_within
+from edit_eval.store.run_directory import read_run_file
 
 FILE_BYTES, GROUP_BYTES = 400 << 20, 32 << 20
 """Largest size of a file, and of a row group, which readers load at once."""
@@ -163,7 +163,7 @@ def _pictures(
 ) -> dict[str, Copied | None]:
     pictures: dict[str, Copied | None] = {}
     if "edit" in kinds:
-        data = read_within(run, edit.image) if edit.image else None
+        data = read_run_file(run, edit.image) if edit.image else None
         written.lost += bool(edit.image) and data is None
         pictures["edit"] = None if data is None else {"bytes": data, "path": Path(edit.image).name}
     if "source" in kinds:

@@ -13,11 +13,11 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.leaderboard.standing import FILE, standing
+from edit_eval.plugins.leaderboard.pushed_run import FILE, encode_run
 from edit_eval.plugins.push.card import MARK, card
 from edit_eval.plugins.push.rows import Written, write_rows
 from edit_eval.records import Results
-from edit_eval.reporting.documents import encoded
+from edit_eval.reporting.documents import encode_document
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
@@ -100,9 +100,9 @@ def push(
             written = write_rows(run.path, results, folder, images=images, sources=with_sources)
             text = card(repository, results, run.summary, licence=licence, images=images, sources=with_sources)
             (folder / "README.md").write_text(text, "utf-8", "backslashreplace")
-            (folder / "summary.json").write_text(encoded(run.summary), "utf-8")
+            (folder / "summary.json").write_text(encode_document(run.summary), "utf-8")
             (folder / FILE).write_text(
-                json.dumps(standing(run), ensure_ascii=False, allow_nan=False), "utf-8", "backslashreplace"
+                json.dumps(encode_run(run), ensure_ascii=False, allow_nan=False), "utf-8", "backslashreplace"
             )
             passports = sorted((run.path / "passports").glob("*.json"))
             if passports:
@@ -132,7 +132,7 @@ def _token() -> str | None:
 
 def _notes(run: Run, written: Written, *, images: bool, sources: bool, asked: bool) -> list[str]:
     notes: list[str] = []
-    if not run.reached:
+    if not run.has_required_coverage:
         notes.append(Text("the run is not complete; what is missing is null"))
     if images and not sources:
         said = run.results.about.get("licence") or "unknown"
@@ -164,7 +164,7 @@ def _refuse_what_is_there(api: Any, repository: str, private: bool) -> None:
             return
         raise ConfigurationError(Text("{} is a model; give the data set a name of its own", repository)) from None
     except Exception as error:
-        raise _failed(repository, error) from error
+        raise _explain_failure(repository, error) from error
     names = {file.rfilename for file in there.siblings or ()} - {".gitattributes", "README.md"}
     if names and MARK not in (there.tags or ()) and "summary.json" not in names:
         raise ConfigurationError(Text("{} holds another data set; give this one a name of its own", repository))
@@ -205,7 +205,7 @@ def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
             repo_type="dataset",
         )
     except Exception as error:  # the library's errors, its HTTP client's, and the disk's
-        raise _failed(repository, error) from error
+        raise _explain_failure(repository, error) from error
     return f"{api.endpoint}/datasets/{repository}"
 
 
@@ -213,7 +213,7 @@ def _status(error: Exception) -> int | None:
     return getattr(getattr(error, "response", None), "status_code", None)
 
 
-def _failed(repository: str, error: Exception) -> EditEvalError:
+def _explain_failure(repository: str, error: Exception) -> EditEvalError:
     from huggingface_hub import constants, errors
 
     status, hub = _status(error), constants.ENDPOINT

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import RunFolder, answer, say
 from edit_eval.verbs.contract import Verb
@@ -60,8 +60,8 @@ def _print_pushed(files: Mapping[str, int], rows: int, address: str, notes: Sequ
         print(f"{file_size(count):>10}  {name}")
     total = file_size(sum(files.values()))
     if address:
-        print(said(Text("sent: {} rows, {}: {}", rows, total, address)))
+        print(translate(Text("sent: {} rows, {}: {}", rows, total, address)))
         return
     for note in notes:
-        print(said(Text("note: {}", note)))
-    print(said(Text("would send: {} rows, {}; without `--dry-run` it is sent", rows, total)))
+        print(translate(Text("note: {}", note)))
+    print(translate(Text("would send: {} rows, {}; without `--dry-run` it is sent", rows, total)))

@@ -66,7 +66,7 @@ GATEWAY = 0
 _HEAD = struct.Struct("!II")
 
 
-def framed(number: int, data: bytes | bytearray) -> bytes:
+def frame_bytes(number: int, data: bytes | bytearray) -> bytes:
     """Returns bytes for or from a machine as a frame, as they pass between engine and gateway."""
     return _HEAD.pack(number, len(data)) + data
 
@@ -98,7 +98,7 @@ def pictures_of(order: Message) -> Iterator[Message]:
                 yield picture.get("blank_like") or picture.get("made_of") or picture
 
 
-def known_by(picture: Message) -> tuple[str, str]:
+def identify_picture(picture: Message) -> tuple[str, str]:
     """Returns the path of a picture's file, and what identifies its content."""
     return picture["path"], picture.get("pixels") or picture.get("digest", "")
 
@@ -118,7 +118,7 @@ class Files:
         self._here: dict[tuple[str, str], tuple[str, int]] = {}  # the engine's -> ours and its bytes; the oldest first
         self._bytes = 0
 
-    def look(self, run: str, token: str, text: str) -> bool:
+    def check_run_directory(self, run: str, token: str, text: str) -> bool:
         """True if the engine's run directory is here at the same path, and can be written."""
         self._run = os.path.join(run, "")
         try:
@@ -145,9 +145,9 @@ class Files:
         """Stores a file that has come."""
         path = self.folder / hashlib.sha256("\0".join(name).encode("utf-8", "surrogatepass")).hexdigest()
         path.write_bytes(data)
-        self.made(name, path, len(data))
+        self.add_file(name, path, len(data))
 
-    def made(self, name: tuple[str, str], path: Path, size: int) -> None:
+    def add_file(self, name: tuple[str, str], path: Path, size: int) -> None:
         """Adds a file that is ours to remove."""
         self._here[name] = str(path), size
         self._bytes += size
@@ -157,7 +157,7 @@ class Files:
             self._bytes -= size
             Path(gone).unlink(missing_ok=True)
 
-    def not_to_be_had(self, name: tuple[str, str]) -> None:
+    def mark_unavailable(self, name: tuple[str, str]) -> None:
         """Notes that the engine cannot read it either: the worker will report that."""
         self._here[name] = name[0], 0
 
@@ -178,7 +178,7 @@ def _sweep() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def lacking(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> list[str]:
+def find_weight_faults(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> list[str]:
     """Returns the faults of the weights of that name here; none if they are complete."""
     weights = find_weights(name, revision, dtype, environment)
     return [f"{name} does not exist"] if weights.folder is None else [f"{name}: {fault}" for fault in weights.faults]
@@ -203,7 +203,7 @@ class Meters:
                 self._asked.wait(METERS_EVERY)
                 self._asked.clear()
 
-    def now(self) -> None:
+    def refresh(self) -> None:
         """Waits a moment for a fresh reading."""
         if self.latest:
             self._fresh.clear()
@@ -265,7 +265,7 @@ class Agent:
 
     def keep(self, name: tuple[str, str], data: bytes | None) -> None:
         """Takes a picture that was wanted; None if the engine cannot read it either."""
-        self._do(partial(self._take_in, name, data))
+        self._do(partial(self._receive_picture, name, data))
 
     def end(self) -> None:
         """Ends all workers and cleans up."""
@@ -295,7 +295,7 @@ class Agent:
             while not self._over:
                 _, events = self._driver.poll(METERS_EVERY)
                 for worker, message in events:
-                    self._pass_on(worker, message)
+                    self._forward_message(worker, message)
                 if self._meters.latest is not sent:
                     sent = self._meters.latest
                     self._tell(event="meters", meters={name: [m.used, m.total, m.busy] for name, m in sent.items()})
@@ -354,11 +354,12 @@ class Agent:
                 self._driver.kill(message["kill"])
             elif "weights" in message:
                 asked = [
-                    lacking(name, revision, dtype, self._variables) for name, revision, dtype in message["weights"]
+                    find_weight_faults(name, revision, dtype, self._variables)
+                    for name, revision, dtype in message["weights"]
                 ]
                 self._tell(event="lacking", texts=[text for each in asked for text in each])
             elif "run" in message:
-                self._tell(event="shared", shared=self._files.look(*message["run"]))
+                self._tell(event="shared", shared=self._files.check_run_directory(*message["run"]))
 
     def _start(self, worker: int, wanted: Message) -> None:
         if wanted["logs"] is not None:
@@ -388,9 +389,9 @@ class Agent:
         """Sends an order; False if pictures of it are still to come."""
         if order["do"] == "run":
             pictures = list(pictures_of(order))
-            paths = [self._files.find(known_by(picture)) for picture in pictures]
+            paths = [self._files.find(identify_picture(picture)) for picture in pictures]
             if not all(paths):
-                missing = {known_by(picture) for picture, path in zip(pictures, paths, strict=True) if not path}
+                missing = {identify_picture(picture) for picture, path in zip(pictures, paths, strict=True) if not path}
                 if asked := sorted(missing - self._wanted):
                     self._wanted.update(asked)
                     self._tell(event="want", names=asked)
@@ -405,10 +406,10 @@ class Agent:
         self._driver.submit(worker, order)
         return True
 
-    def _take_in(self, name: tuple[str, str], data: bytes | None) -> None:
+    def _receive_picture(self, name: tuple[str, str], data: bytes | None) -> None:
         self._wanted.discard(name)
         if data is None:
-            self._files.not_to_be_had(name)
+            self._files.mark_unavailable(name)
         else:
             self._files.keep(name, data)
         for worker, orders in list(self._held.items()):
@@ -417,10 +418,10 @@ class Agent:
             if not orders:
                 del self._held[worker]
 
-    def _pass_on(self, worker: int, message: Message) -> None:
+    def _forward_message(self, worker: int, message: Message) -> None:
         event = message["event"]
         if event in ("loaded", "died"):
-            self._meters.now()
+            self._meters.refresh()
         if event == "died":
             self._in_hand = {key for key in self._in_hand if key[0] != worker}
             if self._held.pop(worker, None) is not None:
@@ -438,5 +439,5 @@ class Agent:
             elif key in self._outputs:
                 (made,) = message["results"]
                 to, path = self._outputs[key]
-                self._files.made((to, made["pixels"]), path, made["file_bytes"])
+                self._files.add_file((to, made["pixels"]), path, made["file_bytes"])
         self._tell(of=worker, say=message)

@@ -40,7 +40,7 @@ from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHI
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.pictures import MAX_PIXELS, TEMPORARY_PREFIX
-from edit_eval.plugins.ray.agent import GATEWAY, LOG_BYTES, Frames, framed, known_by, pictures_of
+from edit_eval.plugins.ray.agent import GATEWAY, LOG_BYTES, Frames, frame_bytes, identify_picture, pictures_of
 from edit_eval.text import Text
 from edit_eval.workers.messages import Message, MessageStream, encode
 
@@ -75,11 +75,11 @@ class RayMachine(Machine):
         """Gives the machines' last reports, sent once a second and when a model is loaded or has ended."""
         yield self._driver.latest
 
-    def warning(self) -> str:
+    def find_warning(self) -> str:
         """Warns if the cluster asks for no token."""
         return "" if self._driver.cluster.guarded else "the Ray cluster has no token authentication"
 
-    def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
+    def find_missing_weights(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
         """Returns what each machine lacks of these weights."""
         return self._driver.ask_for_weights(weights)
 
@@ -180,7 +180,7 @@ class RayDriver(LocalDriver):
         """True if the cluster requires one of Ray's tokens."""
 
     @classmethod
-    def of(cls, configuration: Configuration) -> Self:
+    def from_configuration(cls, configuration: Configuration) -> Self:
         """Returns a cluster with as many GPUs reserved as the models of a configuration can name."""
         address = configuration.execution.address
         wanted = [section.placement.device_ids for section in configuration.models.values()]
@@ -207,7 +207,7 @@ class RayDriver(LocalDriver):
         passed_on = {name: self._environment[name] for name in sorted(names) if not name.startswith("RAY_")}
         self._order(do="start", gpus=self._wanted, variables=passed_on)
         deadline = time.monotonic() + ANSWER_SECONDS
-        while time.monotonic() < deadline and not (self._ready and self._answered):
+        while time.monotonic() < deadline and not (self._ready and self._has_all_answers):
             self._wait(deadline)
         if not self._present() and self._there > 0 and self._wanted != 0:
             silent = self._away | {node.name: "it has not answered" for node in self._nodes.values()}
@@ -229,7 +229,7 @@ class RayDriver(LocalDriver):
         return [sys.executable, "-m", "edit_eval.plugins.ray.gateway", self._address or ""]
 
     @property
-    def _answered(self) -> bool:
+    def _has_all_answers(self) -> bool:
         """True if all machines have; GPUs that are all taken may be so only for a moment, by a run that was killed.
 
         One that has fallen silent is waited for, but not for long where there are others.
@@ -258,7 +258,7 @@ class RayDriver(LocalDriver):
     def _pass(self, number: int, message: Message) -> None:
         """Queues a message for a machine, or the gateway; the next `_flush` sends many at once."""
         if self._gateway is not None:
-            self._gateway.unsent += framed(number, encode(message))
+            self._gateway.unsent += frame_bytes(number, encode(message))
 
     def _order(self, **order: Any) -> None:
         self._pass(GATEWAY, order)
@@ -280,11 +280,11 @@ class RayDriver(LocalDriver):
         for number, some in self._frames.feed(data):
             if number == GATEWAY:
                 for message in self._said.feed(some):
-                    self._received(message)
+                    self._handle_gateway_message(message)
             elif number in self._nodes:
                 self._hear_node(self._nodes[number], some)
 
-    def _received(self, message: Message) -> None:
+    def _handle_gateway_message(self, message: Message) -> None:
         """Handles a message of the gateway, which is ours."""
         event = message["event"]
         if event == "ready":
@@ -303,7 +303,7 @@ class RayDriver(LocalDriver):
                 self._waits_for = min(self._waits_for, time.monotonic() + RETURN_SECONDS)
             self._lose(node, message["reason"], returns=message["returns"])
         elif event == "taken":
-            self._taken(message)
+            self._handle_edit_picture(message)
 
     def _note(self, text: str) -> None:
         self._events.append(Event(FLEET, {"event": "note", "reason": text}))
@@ -314,15 +314,15 @@ class RayDriver(LocalDriver):
         try:
             for message in node.lines.feed(some):
                 if "of" in message:
-                    self._heard(node, message["of"], message.get("say"))
+                    self._handle_worker_message(node, message["of"], message.get("say"))
                 else:
-                    self._take_in(node, message)
+                    self._handle_machine_message(node, message)
                 if node.number not in self._nodes:
                     return
         except ValueError as error:
             self._lose(node, f"it sent a message that no edit-eval agent sends: {error}")
 
-    def _take_in(self, node: Node, message: Message) -> None:
+    def _handle_machine_message(self, node: Node, message: Message) -> None:
         """Handles what a machine says about itself."""
         event = event_of(message, MACHINE)
         if (event == "hello") != (not node.gpus):
@@ -333,7 +333,7 @@ class RayDriver(LocalDriver):
             of = {own: name for name, own in node.own.items()}
             self._meters |= {of[own]: Meter(*figures) for own, figures in message["meters"].items() if own in of}
         elif event == "want":
-            offered = {known_by(picture): picture for picture in self._offered(node)}
+            offered = {identify_picture(picture): picture for picture in self._list_pictures(node)}
             for name in map(tuple, message["names"]):
                 if name in offered:
                     self._order(do="give", number=node.number, picture=offered[name])
@@ -375,7 +375,7 @@ class RayDriver(LocalDriver):
         node.own = {gpu.name: its.name for gpu, its in zip(node.gpus, own, strict=True)}
         self._on |= dict.fromkeys(node.own, node)
 
-    def _offered(self, node: Node) -> Iterator[Message]:
+    def _list_pictures(self, node: Node) -> Iterator[Message]:
         """Yields the pictures that its workers were told of, and no others."""
         for worker in node.workers:
             for order in self._remote[worker].tasks.values():
@@ -435,17 +435,17 @@ class RayDriver(LocalDriver):
             return self._events.append(Event(worker, why))
         log = specification.logs and specification.logs / f"{specification.name}.log"
         self._remote[worker] = Remote(node, log)
-        self._remote[worker].conversation.sent({"do": "prepare"})  # its own driver sends that
+        self._remote[worker].conversation.record_order({"do": "prepare"})  # its own driver sends that
         node.workers.add(worker)
         if specification.logs is not None and not node.knows_run:
             node.knows_run = True
-            self._tell(node, run=self._mark_in(specification.logs.absolute().parent))
+            self._tell(node, run=self._write_marker(specification.logs.absolute().parent))
         fields = asdict(replace(specification, devices=tuple(node.own[name] for name in specification.devices)))
         fields["logs"] = fields["logs"] and str(specification.logs and specification.logs.absolute())
         fields["import_path"] = [os.path.abspath(folder) for folder in specification.import_path]
         self._tell(node, start=worker, specification=fields)
 
-    def _mark_in(self, run: Path) -> tuple[str, str, str]:
+    def _write_marker(self, run: Path) -> tuple[str, str, str]:
         """Leaves a file in the run directory, by which a machine can tell that it is the same."""
         name = f"{TEMPORARY_PREFIX}{self._mark[:12]}"
         if not (run / name).exists():
@@ -457,7 +457,7 @@ class RayDriver(LocalDriver):
         remote = self._remote.get(worker)
         if remote is None:
             return super().submit(worker, message)
-        remote.conversation.sent(message)
+        remote.conversation.record_order(message)
         if message["do"] == "run":
             remote.tasks[message["task"]] = message
         self._tell(remote.node, to=worker, send=message)
@@ -504,11 +504,11 @@ class RayDriver(LocalDriver):
 
     # -- messages of workers --
 
-    def _heard(self, node: Node, worker: Any, message: Any) -> None:
+    def _handle_worker_message(self, node: Node, worker: Any, message: Any) -> None:
         remote = self._remote.get(worker) if type(worker) is int else None
         if remote is None or remote.node is not node:
             raise ValueError(f"of a worker that it does not have: {str(worker)[:20]}")
-        if not remote.conversation.heard(message):
+        if not remote.conversation.accept_message(message):
             return
         if message["event"] == "done" and not node.sees_run and "output" in remote.tasks[message["task"]]:
             size = message["results"][0]["file_bytes"]
@@ -545,7 +545,7 @@ class RayDriver(LocalDriver):
             message["error"] += f" (on {remote.node.name})"
         self._events.append(Event(worker, message))
 
-    def _taken(self, message: Message) -> None:
+    def _handle_edit_picture(self, message: Message) -> None:
         """Handles the picture of an edit that is here, and synced, or cannot be had."""
         worker = message["worker"]
         remote = self._remote.get(worker)

@@ -41,7 +41,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
-from edit_eval.plugins.ray.agent import GATEWAY, HEAR_BYTES, Agent, Frames, framed, known_by
+from edit_eval.plugins.ray.agent import GATEWAY, HEAR_BYTES, Agent, Frames, frame_bytes, identify_picture
 from edit_eval.workers.messages import Message, MessageStream, encode
 
 LOOK_EVERY = 1.0  # seconds
@@ -123,13 +123,13 @@ class Gateway:
                 data = os.read(self._in, 1 << 20)
                 if not data:
                     return self._end()
-                self._take_in(data)
+                self._receive_orders(data)
             if self._bell in into:
                 os.read(self._bell, 1 << 16)
                 with contextlib.suppress(queue.Empty):
                     while True:
                         self._to_do.get_nowait()()
-            self._look_after()
+            self._check_peers()
             if out or self._unsent:
                 with contextlib.suppress(BlockingIOError):
                     while self._unsent:
@@ -141,13 +141,13 @@ class Gateway:
         os.write(self._ring, b".")
 
     def _say(self, event: str, **more: Any) -> None:
-        self._unsent += framed(GATEWAY, encode({"event": event, **more}))
+        self._unsent += frame_bytes(GATEWAY, encode({"event": event, **more}))
 
     def _fail(self, error: str) -> None:
         self._answered = float("inf")
         self._say("failed", error=error)
 
-    def _take_in(self, data: bytes) -> None:
+    def _receive_orders(self, data: bytes) -> None:
         for number, some in self._frames.feed(data):
             if number == GATEWAY:
                 for order in self._lines.feed(some):
@@ -166,15 +166,15 @@ class Gateway:
 
     def _start(self, gpus: int | None, variables: Mapping[str, str]) -> None:
         self._wanted, self._variables, self._answered = gpus, variables, time.monotonic()
-        threading.Thread(target=self._look, daemon=True).start()
+        threading.Thread(target=self._watch_cluster, daemon=True).start()
 
-    def _look(self) -> None:
+    def _watch_cluster(self) -> None:
         """Looks for machines again and again, in a thread of its own, since the head may never answer."""
         while True:
             with contextlib.suppress(Exception):  # silence shows that the head is lost
                 nodes = [node for node in ray.nodes() if node["Alive"]]
                 there = sum(node["Resources"].get("GPU", 0) for node in nodes)
-                self._later(partial(self._begun, self._begin_agents(nodes), there))
+                self._later(partial(self._add_peers, self._begin_agents(nodes), there))
                 self._answered = time.monotonic()
             time.sleep(LOOK_EVERY)
 
@@ -211,14 +211,14 @@ class Gateway:
         host, taken = str(node["NodeManagerHostname"]), self._names.values()
         return self._names.setdefault(node["NodeID"], f"{host}-{node['NodeID'][:6]}" if host in taken else host)
 
-    def _begun(self, peers: list[Peer], there: float) -> None:
+    def _add_peers(self, peers: list[Peer], there: float) -> None:
         listed = [{"number": peer.number, "name": peer.name, "gpus": peer.gpus} for peer in peers]
         self._say("machines", machines=listed, gpus=there)
         for peer in peers:
             self._peers[peer.number] = peer
             self._ask(peer)
 
-    def _look_after(self) -> None:
+    def _check_peers(self) -> None:
         """Sends waiting orders, and finds silent machines."""
         now = time.monotonic()
         # If this process or its machine was suspended, the others were not silent all that time.
@@ -230,7 +230,7 @@ class Gateway:
             elif peer.unsent and not peer.telling:
                 orders, peer.telling = bytes(peer.unsent), True
                 peer.unsent.clear()
-                self._call(peer.agent.tell.remote(orders), partial(self._delivered, peer))
+                self._call(peer.agent.tell.remote(orders), partial(self._handle_delivery, peer))
         self._answered += stopped
         if now - self._answered > HEAD_SECONDS:
             self._fail(f"the head of the Ray cluster has not answered for {HEAD_SECONDS:g} s")
@@ -239,13 +239,13 @@ class Gateway:
         answer.future().add_done_callback(lambda future: self._later(partial(then, future)))
 
     def _ask(self, peer: Peer) -> None:
-        self._call(peer.agent.hear.remote(), partial(self._heard, peer))
+        self._call(peer.agent.hear.remote(), partial(self._handle_answer, peer))
 
-    def _heard(self, peer: Peer, answer: Any) -> None:
+    def _handle_answer(self, peer: Peer, answer: Any) -> None:
         if peer.number not in self._peers:
             return
         if error := answer.exception():
-            return self._failed(peer, error)
+            return self._handle_failure(peer, error)
         said = answer.result()
         if type(said) is not bytes or len(said) > HEAR_BYTES:
             return self._lose(peer, "it answered what no edit-eval agent answers")
@@ -253,18 +253,18 @@ class Gateway:
         peer.begun = min(peer.begun, peer.heard)
         self._ask(peer)
         if said:
-            self._unsent += framed(peer.number, said)
+            self._unsent += frame_bytes(peer.number, said)
 
-    def _delivered(self, peer: Peer, answer: Any) -> None:
+    def _handle_delivery(self, peer: Peer, answer: Any) -> None:
         peer.telling = False
         if answer.exception():
-            self._failed(peer, answer.exception())
+            self._handle_failure(peer, answer.exception())
 
     def _leave(self, number: int) -> None:
         if number in self._peers:
             self._lose(self._peers[number], "")
 
-    def _failed(self, peer: Peer, error: BaseException) -> None:
+    def _handle_failure(self, peer: Peer, error: BaseException) -> None:
         """Loses a machine whose agent has ended or failed: by itself if nobody could ask it, as on a busy cluster.
 
         So another one is begun there. One without edit-eval gets none, and no machine gets many.
@@ -315,17 +315,17 @@ class Gateway:
     def _give(self, number: int, picture: Message) -> None:
         peer = self._peers.get(number)
         if peer is not None:
-            self._carriers.submit(self._bring, peer.agent, known_by(picture))
+            self._carriers.submit(self._bring, peer.agent, identify_picture(picture))
 
     def _bring(self, agent: Any, name: tuple[str, str]) -> None:
         try:
-            agent.keep.remote(name, stored(*name))
+            agent.keep.remote(name, store_picture(*name))
         except OSError:
             agent.keep.remote(name, None)
 
 
 @functools.lru_cache(PUT)
-def stored(path: str, digest: str) -> Any:
+def store_picture(path: str, digest: str) -> Any:
     """Puts the picture into the object store, from which each machine takes it. Raises `OSError`."""
     return ray.put(Path(path).read_bytes())
 

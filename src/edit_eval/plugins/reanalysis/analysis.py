@@ -34,7 +34,7 @@ class Reanalysis(Analysis[list[Reanalysed]]):
         "PATH...", "Result files or folders of benchmarks' own scripts, of lmms-eval or evalscope.", several=True
     )
 
-    def opened(self, source: Any, parameters: Parameters) -> Path:
+    def open_source(self, source: Any, parameters: Parameters) -> Path:
         """Returns it as a path; `compute` reads it."""
         return Path(source)
 

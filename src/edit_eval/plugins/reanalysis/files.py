@@ -85,7 +85,7 @@ def _files(folder: Path) -> list[Path]:
     """
     plain = PlainFiles(folder)
     files = [file for file in plain.walk() if file.is_file()]
-    if outside := next((file for file in files if plain.refused(file, file.name)), None):
+    if outside := next((file for file in files if plain.refusal_reason(file, file.name)), None):
         raise ConfigurationError(Text("{} is a link that points outside {}: put the file there", outside, folder))
     return files
 

@@ -86,7 +86,7 @@ def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
                 if row.get("instruction_language") != theirs:
                     continue
                 key = re.split(r"[/\\]", row.get("edited_image", ""))[-1].rpartition(".")[0]
-                file_row = _of_viescore(
+                file_row = _read_gedit_row(
                     f"{group}_{language}_{key}", group, row, "sementics_score", "quality_score", key
                 )
                 repeated += file_row.sample in by_sample
@@ -94,10 +94,10 @@ def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             if by_sample:
                 notes = [Text("{} rows are there twice; the first counts", repeated)] if repeated else []
                 kept = list(by_sample.values())
-                yield _as_gedit("gedit", name, language, kept, _by_group(kept), notes)
+                yield _as_gedit("gedit", name, language, kept, _average_groups(kept), notes)
 
 
-def _of_viescore(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: str, image: str) -> FileRow:
+def _read_gedit_row(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: str, image: str) -> FileRow:
     """Reads a row of GEdit's two numbers; both are 0 to 10, and a zero may be an answer."""
     numbers = [number_of(row.get(name)) for name in (sc, pq)]
     if any(number is None or not 0 <= number <= 10 for number in numbers):
@@ -108,7 +108,7 @@ def _of_viescore(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: s
     return FileRow(sample, group, scores, doubt, image)
 
 
-def _by_group(rows: Sequence[FileRow]) -> dict[str, float | str]:
+def _average_groups(rows: Sequence[FileRow]) -> dict[str, float | str]:
     """Computes the mean of the groups' means, as `calculate_statistics.py`."""
     there = {row.category for row in rows if row.scores}
     if lacking := [group for group in GEDIT_GROUPS if group not in there]:
@@ -136,16 +136,18 @@ def _imgedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if not types:
             raise ConfigurationError(Text("{}: ImgEdit's edit types are in basic_edit.json; name it by --rows", file))
         file_rows = [
-            _of_reply(key, str(about.get("edit_type", "")).strip().lower(), replies.get(key), str(about.get("id", key)))
+            _read_imgedit_row(
+                key, str(about.get("edit_type", "")).strip().lower(), replies.get(key), str(about.get("id", key))
+            )
             for key, about in types.items()
         ]
-        theirs: dict[str, float | str] = {"Overall": _of_types(file_rows)}
+        theirs: dict[str, float | str] = {"Overall": _average_types(file_rows)}
         if any(not isinstance(reply, str) for reply in replies.values()):
             theirs = {"Overall": "the authors' script stops at an edit with an error"}
         yield _as_imgedit("imgedit", file.parent.name, file_rows, theirs)
 
 
-def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
+def _read_imgedit_row(key: str, kind: str, reply: Any, image: str) -> FileRow:
     if not isinstance(reply, str):
         error = reply.get("error", "") if isinstance(reply, dict) else NO_ROW
         return FileRow(key, kind, {}, f"no reply: {error}"[:200], image)
@@ -158,7 +160,7 @@ def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
     return FileRow(key, kind, counted, "" if whole else "the reply has no three numbers from 1 to 5", image)
 
 
-def _of_types(rows: Sequence[FileRow]) -> float | str:
+def _average_types(rows: Sequence[FileRow]) -> float | str:
     """Computes the types' means, rounded, as their step 2; and the mean of these, as in their table."""
     types: dict[str, list[float]] = {}
     for row in rows:
@@ -182,7 +184,7 @@ def _kris(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             together.setdefault(file.parent.parent, []).append(file)
     for folder, parts in together.items():
         file_rows = [
-            _of_numbers(f"{part.parent.name}_{key}", part.parent.name, scores)
+            _read_kris_row(f"{part.parent.name}_{key}", part.parent.name, scores)
             for part in parts
             for key, scores in json_object(part).items()
             if isinstance(scores, dict)
@@ -203,7 +205,7 @@ def _as_kris(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, flo
     return Found(form, name, "en", rows, scales, wide, theirs)
 
 
-def _of_numbers(sample: str, kind: str, scores: Mapping[str, Any]) -> FileRow:
+def _read_kris_row(sample: str, kind: str, scores: Mapping[str, Any]) -> FileRow:
     asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge_score" in scores]
     numbers = {_KRIS[name]: number_of(scores.get(name)) for name in asked}
     counted = {name: (number - 1) * 25 for name, number in numbers.items() if number is not None}
@@ -220,25 +222,27 @@ def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         of_gedit = [line for line in lines if isinstance(line.get("gedit_bench_semantics_score"), dict)]
         for theirs, language in _GEDIT_LANGUAGES.items():
             file_rows = [
-                _of_lmms_gedit(line, language)
+                _read_lmms_gedit_row(line, language)
                 for line in of_gedit
                 if line["gedit_bench_semantics_score"].get("instruction_language") == theirs
             ]
             if file_rows:
-                yield _as_gedit("gedit, lmms-eval", file.parent.name, language, file_rows, _over_rows(file_rows), [])
-        file_rows = [_of_lmms_imgedit(line) for line in lines if isinstance(line.get("imgedit_score1"), dict)]
+                yield _as_gedit("gedit, lmms-eval", file.parent.name, language, file_rows, _average_rows(file_rows), [])
+        file_rows = [_read_lmms_imgedit_row(line) for line in lines if isinstance(line.get("imgedit_score1"), dict)]
         if file_rows:
             numbers = [row.scores["score"] for row in file_rows]
             theirs_of: dict[str, float | str] = {"avg_score": add_in_order(numbers) / len(numbers)}
             yield _as_imgedit("imgedit, lmms-eval", file.parent.name, file_rows, theirs_of)
-        file_rows = [_of_lmms_kris(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)]
+        file_rows = [
+            _read_lmms_kris_row(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)
+        ]
         if file_rows:
             averages = [row.scores["AVG"] for row in file_rows if row.scores]
             mean = add_in_order(averages) / len(averages) if averages else "no row has a score"
             yield _as_kris("kris, lmms-eval", file.parent.name, file_rows, {"overall_avg": mean})
 
 
-def _of_lmms_gedit(line: Mapping[str, Any], language: str) -> FileRow:
+def _read_lmms_gedit_row(line: Mapping[str, Any], language: str) -> FileRow:
     scores = {name: line.get(f"gedit_bench_{theirs}_score", {}) for name, theirs in _LMMS_GEDIT.items()}
     about = scores["SC"]
     group, key = str(about.get("task_type", "")), str(about.get("key", ""))
@@ -250,7 +254,7 @@ def _of_lmms_gedit(line: Mapping[str, Any], language: str) -> FileRow:
 _LMMS_GEDIT = {"O": "overall", "SC": "semantics", "PQ": "quality"}
 
 
-def _of_lmms_imgedit(line: Mapping[str, Any]) -> FileRow:
+def _read_lmms_imgedit_row(line: Mapping[str, Any]) -> FileRow:
     about = line["imgedit_score1"]
     numbers = [number_of(line.get(f"imgedit_score{n}", {}).get("score")) or 0.0 for n in (1, 2, 3)]
     whole = all(1 <= number <= 5 for number in numbers)
@@ -258,14 +262,14 @@ def _of_lmms_imgedit(line: Mapping[str, Any]) -> FileRow:
     return FileRow(key, kind, {"score": add_in_order(numbers) / 3}, "" if whole else "a number outside of 1 to 5")
 
 
-def _of_lmms_kris(line: Mapping[str, Any]) -> FileRow:
+def _read_lmms_kris_row(line: Mapping[str, Any]) -> FileRow:
     """Reads a row; a missing number is -1 and not `valid`, and the mean is over those that an edit has."""
     about = line["kris_bench_overall_avg"]
     category = str(about.get("category", ""))
     asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge" in questions_of(category)]
     scores = {name: line.get(f"kris_bench_{name}") or {} for name in asked}
     numbers = {name: score.get("score") if score.get("valid", True) else None for name, score in scores.items()}
-    return _of_numbers(f"{category}_{about.get('image_id', about.get('key', ''))}", category, numbers)
+    return _read_kris_row(f"{category}_{about.get('image_id', about.get('key', ''))}", category, numbers)
 
 
 def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
@@ -280,17 +284,17 @@ def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
                 about = line.get("sample_score") or {}
                 metadata = about.get("sample_metadata") or {}
                 language = _GEDIT_LANGUAGES.get(str(metadata.get("instruction_language", "en")), "en")
-                row = _of_evalscope(line, about, part.stem.removeprefix("gedit_"), language)
+                row = _read_evalscope_row(line, about, part.stem.removeprefix("gedit_"), language)
                 by_language.setdefault(language, []).append(row)
         for language, some in by_language.items():
-            yield _as_gedit("gedit, evalscope", folder.name, language, some, _over_rows(some), [])
+            yield _as_gedit("gedit, evalscope", folder.name, language, some, _average_rows(some), [])
 
 
-def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str, language: str) -> FileRow:
+def _read_evalscope_row(line: Mapping[str, Any], about: Mapping[str, Any], subset: str, language: str) -> FileRow:
     score, metadata = about.get("score") or {}, about.get("sample_metadata") or {}
     key = str(metadata.get("key", line.get("index")))
     value = score.get("value") or {}
-    row = _of_viescore(
+    row = _read_gedit_row(
         f"{subset}_{language}_{key}", subset, value, "semantic_consistency", "perceptual_similarity", key
     )
     status = str(score.get("status", "success"))
@@ -299,7 +303,7 @@ def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str
     return row if not row.scores else row._replace(doubt="")  # failures have a status: a zero is an answer
 
 
-def _over_rows(rows: Sequence[FileRow]) -> dict[str, float | str]:
+def _average_rows(rows: Sequence[FileRow]) -> dict[str, float | str]:
     counted = [row.scores for row in rows if row.scores]
     return {
         name: add_in_order(scores[name] for scores in counted) / len(counted) if counted else "no row has a score"
@@ -328,7 +332,9 @@ def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             together.setdefault((file.parent.parent.name, file.stem), []).append(file)
     for (suite, name), parts in together.items():
         file_rows = [
-            _of_verdict(part.parent.name, key, verdict) for part in parts for key, verdict in json_object(part).items()
+            _read_i2ebench_row(part.parent.name, key, verdict)
+            for part in parts
+            for key, verdict in json_object(part).items()
         ]
         theirs: dict[str, float | str] = {"Overall": "they give no mean over dimensions"}
         for part in parts:
@@ -340,7 +346,7 @@ def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         yield Found(f"{form}, {suite}", name, "en", file_rows, scale, scale, theirs)
 
 
-def _of_verdict(dimension: str, key: str, verdict: Mapping[str, Any]) -> FileRow:
+def _read_i2ebench_row(dimension: str, key: str, verdict: Mapping[str, Any]) -> FileRow:
     said = str(verdict.get("final_judgement", ""))
     counted = {"accuracy": 100.0 * ("yes" in said.lower())}
     doubt = "" if said.strip(" .\n").lower() in ("yes", "no") else "the verdict is neither yes nor no"
@@ -378,7 +384,7 @@ def _viescore(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             continue
         sides = [json_object(part) if part.is_file() else {} for part in (file, file.with_name("PQ.json"))]
         file_rows = [
-            _of_sides(key, *(side.get(key) for side in sides)) for key in dict.fromkeys([*sides[0], *sides[1]])
+            _read_viescore_row(key, *(side.get(key) for side in sides)) for key in dict.fromkeys([*sides[0], *sides[1]])
         ]
         theirs = dict.fromkeys(_OF_GEDIT, "they give correlations with people alone")
         scale = dict.fromkeys(_OF_GEDIT, Scale(lowest=0, highest=10))
@@ -386,7 +392,7 @@ def _viescore(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         yield Found(f"viescore, {judge}", file.parent.name, "en", file_rows, scale, scale, theirs)
 
 
-def _of_sides(key: str, *sides: Any) -> FileRow:
+def _read_viescore_row(key: str, *sides: Any) -> FileRow:
     image = key.split("_")[1] if "_" in key else key
     lists = [side.get("score") if isinstance(side, dict) else None for side in sides]
     numbers = [
@@ -412,14 +418,14 @@ def _wiseedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for folder, parts in together.items():
         every = [(match, row) for part in parts if (match := _WISE_FILE.fullmatch(part.name)) for row in csv_rows(part)]
         for theirs, language in _GEDIT_LANGUAGES.items():
-            file_rows = [_of_wiseedit(match[1], match[2], row, theirs) for match, row in every]
+            file_rows = [_read_wiseedit_row(match[1], match[2], row, theirs) for match, row in every]
             tasks = {
                 row.category: [
                     file_row.scores for file_row in file_rows if file_row.category == row.category and file_row.scores
                 ]
                 for row in file_rows
             }
-            means = {task: _rounded(some) for task, some in tasks.items() if some}
+            means = {task: _average_rounded(some) for task, some in tasks.items() if some}
             basic = [means[task] for task in BASIC if task in means]
             overall: float | str = (
                 add_in_order(basic) / len(BASIC) if len(basic) == len(BASIC) else "the authors' script stops"
@@ -434,7 +440,7 @@ def _wiseedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
 _WISE_FILE = re.compile(r"score_((?:WiseEdit_)?(Awareness|Interpretation|Imagination|Complex)_\d+)\.csv")
 
 
-def _of_wiseedit(subset: str, task: str, row: Mapping[str, Any], language: str) -> FileRow:
+def _read_wiseedit_row(subset: str, task: str, row: Mapping[str, Any], language: str) -> FileRow:
     named = f"{subset}_{row.get('idx')}"
     columns = {metric: f"{metric}_score" for metric in (METRICS[name] for name in ASKS[task])}
     said = {
@@ -450,7 +456,7 @@ def _of_wiseedit(subset: str, task: str, row: Mapping[str, Any], language: str) 
     return FileRow(named, task, {"AVG": average, **scores}, "" if whole else "a number is none from 1 to 10")
 
 
-def _rounded(scores: Sequence[Mapping[str, float]]) -> float:
+def _average_rounded(scores: Sequence[Mapping[str, float]]) -> float:
     """Returns the mean of the metrics' means, each rounded to one decimal, as `statistic.py` does."""
     metrics = [[score[name] for score in scores] for name in scores[0] if name != "AVG"]
     means = [round(add_in_order(numbers) / len(numbers), 1) for numbers in metrics]
@@ -465,7 +471,7 @@ def _omnicontext(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for folder, parts in together.items():
         lines = [(part.parent.name, line) for part in parts for line in json_lines(part) if "PF_score" in line]
         file_rows = [
-            _of_omnicontext(kind, line) for kind, line in lines if line.get("instruction_language", "en") == "en"
+            _read_omnicontext_row(kind, line) for kind, line in lines if line.get("instruction_language", "en") == "en"
         ]
         if not file_rows:
             continue
@@ -490,7 +496,7 @@ def _omnicontext(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         )
 
 
-def _of_omnicontext(kind: str, line: Mapping[str, Any]) -> FileRow:
+def _read_omnicontext_row(kind: str, line: Mapping[str, Any]) -> FileRow:
     key = str(line.get("key"))
     numbers = [number_of(line.get(name)) for name in ("PF_score", "SC_score")]
     if any(number is None or number < 0 for number in numbers):
@@ -508,7 +514,7 @@ def _picabench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         items = [
             (n, edit) for n, edit in enumerate(json_list(file)) if isinstance(edit.get("annotated_qa_pairs"), list)
         ]
-        file_rows = [row for n, edit in items if (row := _of_picabench(n, edit))]
+        file_rows = [row for n, edit in items if (row := _read_picabench_row(n, edit))]
         if file_rows:
             theirs: dict[str, float | str] = {
                 "Overall": add_in_order(row.scores["accuracy"] for row in file_rows) / len(file_rows)
@@ -517,7 +523,7 @@ def _picabench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             yield Found("picabench", file.parent.name, "en", file_rows, scale, scale, theirs)
 
 
-def _of_picabench(number: int, item: Mapping[str, Any]) -> FileRow | None:
+def _read_picabench_row(number: int, item: Mapping[str, Any]) -> FileRow | None:
     asked = [pair for pair in item["annotated_qa_pairs"] if isinstance(pair, dict) and "is_correct" in pair]
     if not asked:
         return None
@@ -537,17 +543,17 @@ def _risebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if not {"score", "complete", "match_log", *_CALLED} <= {name for row in table for name in row}:
             continue
         form = "unireditbench" if all({"name", "idx"} <= {*row} for row in table) else "risebench"
-        file_rows = [_of_risebench(row, form) for row in table]
+        file_rows = [_read_risebench_row(row, form) for row in table]
         theirs: dict[str, float | str] = {}
         for name, score in {"Accuracy": "accuracy", "Score": "score"}.items():
             numbers = [row.scores[score] for row in file_rows if score in row.scores]
             theirs[name] = add_in_order(numbers) / len(numbers) if numbers else "no reply can be read"
         scales = {"accuracy": Scale(lowest=0, highest=1), **dict.fromkeys(("score", *_CALLED.values()), _ON_FIVE)}
-        counted = {name: _reaching(scale, name, file_rows) for name, scale in scales.items()}
+        counted = {name: _extend_scale(scale, name, file_rows) for name, scale in scales.items()}
         yield Found(form, file.name.removesuffix("_judge.xlsx"), "en", file_rows, scales, counted, theirs)
 
 
-def _of_risebench(row: Mapping[str, str], form: str) -> FileRow:
+def _read_risebench_row(row: Mapping[str, str], form: str) -> FileRow:
     named, kind = row.get("index", ""), row.get("category", "")
     if form == "unireditbench":
         named, kind = f"{row['name']}_{row['idx']}", row["name"]
@@ -561,7 +567,7 @@ def _of_risebench(row: Mapping[str, str], form: str) -> FileRow:
     return FileRow(named, kind, scores, doubt, row.get("image") or row.get("original_image_path", ""))
 
 
-def _reaching(scale: Scale, name: str, rows: Sequence[FileRow]) -> Scale:
+def _extend_scale(scale: Scale, name: str, rows: Sequence[FileRow]) -> Scale:
     """Returns a scale that also holds the numbers of all rows."""
     seen = [row.scores[name] for row in rows if name in row.scores]
     return replace(scale, lowest=min([scale.lowest or 0.0, *seen]), highest=max([scale.highest or 0.0, *seen]))
@@ -575,19 +581,19 @@ def _msebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if file.suffix != ".json" or not begins_like(file, rb'\[\s*\{\s*"(turn1|error|empty)":'):
             continue
         sessions = json_list(file)
-        file_rows = [_of_session(f"{number:03d}", session) for number, session in enumerate(sessions)]
+        file_rows = [_read_msebench_row(f"{number:03d}", session) for number, session in enumerate(sessions)]
         names = [f"{name} {turn}" for turn in _TURNS for name in ("Success", "Overall")]
         theirs: dict[str, float | str] = {
             name: add_in_order(row.scores.get(name, 0.0) for row in file_rows) / len(file_rows) for name in names
         }
-        if stops := next(filter(None, map(_stops_at, sessions)), ""):
+        if stops := next(filter(None, map(_find_script_stop, sessions)), ""):
             theirs = dict.fromkeys(names, f"the authors' script stops at a session with {stops}")
         scales = {name: Scale(lowest=0, highest=1 if name.startswith("Success") else 10) for name in names}
-        counted = {name: _reaching(scale, name, file_rows) for name, scale in scales.items()}
+        counted = {name: _extend_scale(scale, name, file_rows) for name, scale in scales.items()}
         yield Found("msebench", file.stem, "en", file_rows, scales, counted, theirs)
 
 
-def _stops_at(session: Mapping[str, Any]) -> str:
+def _find_script_stop(session: Mapping[str, Any]) -> str:
     """Returns what in a session has no number to their script; empty if all of it has."""
     if "error" in session:
         return "an error"
@@ -598,7 +604,7 @@ def _stops_at(session: Mapping[str, Any]) -> str:
     return "a negative number" if any(product < 0 for product in products) else ""
 
 
-def _of_session(named: str, session: Mapping[str, Any]) -> FileRow:
+def _read_msebench_row(named: str, session: Mapping[str, Any]) -> FileRow:
     """Reads what each turn adds to the means; one behind a turn that failed was not judged, and adds 0."""
     turns = {turn: answer for turn in _TURNS if isinstance(answer := session.get(f"turn{turn}"), dict)}
     if "error" in session or not turns:
@@ -629,7 +635,7 @@ def _structeditbench(files: Sequence[Path], rows: Path | None) -> Iterator[Found
         asked = [name.removesuffix("_accuracy") for name in every if name.endswith("_accuracy")]
         for model in (name for name in asked if f"{name}_editing_accuracy" in every):
             there = [(f"{n:05d}", row) for n, row in enumerate(table) if row.get(f"{model}_accuracy") is not None]
-            file_rows = [_of_struct(named, row, model) for named, row in there]
+            file_rows = [_read_structeditbench_row(named, row, model) for named, row in there]
             theirs: dict[str, float | str] = {
                 name.capitalize(): add_in_order(row.scores[score] for row in file_rows) / len(file_rows)
                 for name, score in {"overall": "accuracy", "editing": "editing", "maintain": "maintain"}.items()
@@ -638,7 +644,7 @@ def _structeditbench(files: Sequence[Path], rows: Path | None) -> Iterator[Found
             yield Found("structeditbench", model.removesuffix("_qwen"), "en", file_rows, scales, scales, theirs)
 
 
-def _of_struct(named: str, row: Mapping[str, Any], model: str) -> FileRow:
+def _read_structeditbench_row(named: str, row: Mapping[str, Any], model: str) -> FileRow:
     scores = {score: float(row[f"{model}_{column}"]) for score, column in _SHARES.items()}
     answers = [str(reply.get("answer", "")) for reply in row.get(f"{model}_list") or ()]
     lacking = not answers or any(answer.startswith(_NO_ANSWER) for answer in answers)

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 
 from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.delimited import named_rows
-from edit_eval.files.given import MOST_BYTES, open_text, read_text, split_lines
+from edit_eval.files.delimited import read_named_rows
+from edit_eval.files.user_files import MOST_BYTES, open_text, read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
 from edit_eval.text import Text
@@ -99,7 +99,7 @@ def json_lines(file: Path) -> Iterator[Unchecked]:
 
 
 def csv_rows(file: Path) -> list[dict[str, str]]:
-    return [row for _, row in named_rows(open_text(file, MOST), str(file), ())]
+    return [row for _, row in read_named_rows(open_text(file, MOST), str(file), ())]
 
 
 def begins_like(file: Path, pattern: bytes) -> bool:

@@ -18,10 +18,10 @@ _STANDS_OUT = 3
 
 def reanalysis_sheet(documents: Sequence[Reanalysed]) -> Sheet:
     """Returns for each document of `reanalyse` its tables, with a row for each edit model, and its notes."""
-    return [part for document in documents for part in _of_document(document)]
+    return [part for document in documents for part in _list_parts(document)]
 
 
-def _of_document(document: Reanalysed) -> Iterator[Line | Table[_Row]]:
+def _list_parts(document: Reanalysed) -> Iterator[Line | Table[_Row]]:
     yield Line(Text("{} ({})", document.form, document.language), "strong")
     rows = [_row(document, zeros) for zeros in document.zeros]
     yield Table(_columns(), rows)
@@ -51,7 +51,7 @@ class _Row(NamedTuple):
 
 def _row(document: Reanalysed, zeros: DoubtfulRows) -> _Row:
     counted, kept = (result for result in document.results if result.edit_model == zeros.edit_model)
-    return _Row(zeros, next(iter(counted.published.values())).value, counted.leading, kept.leading)
+    return _Row(zeros, next(iter(counted.published.values())).value, counted.headline_numbers, kept.headline_numbers)
 
 
 def _columns() -> list[Column[_Row]]:
@@ -62,7 +62,7 @@ def _columns() -> list[Column[_Row]]:
         Column(Text("Edit model"), lambda row: row.zeros.edit_model, kind="name"),
         Column(Text("Rows"), lambda row: str(row.zeros.rows)),
         Column(Text("In doubt"), lambda row: str(row.zeros.doubtful)),
-        Column(Text("Theirs"), lambda row: formats.published(row.theirs)),
+        Column(Text("Theirs"), lambda row: formats.format_published(row.theirs)),
         Column(Text("Counted"), lambda row: formats.score(row.counted.mean)),
         Column(Text("95% interval"), lambda row: formats.span(row.counted.ci95), roomy=True),
         Column(Text("Kept"), lambda row: formats.score(row.kept.mean), look="strong"),

@@ -31,7 +31,7 @@ class RehearsalDriver:
     """How many workers were started, by model."""
 
     @classmethod
-    def of(cls, configuration: Configuration) -> Self:
+    def from_configuration(cls, configuration: Configuration) -> Self:
         """Not made from a configuration: `execution.driver` names the one that it is about."""
         raise NotImplementedError
 

@@ -20,19 +20,19 @@ from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration, Filters, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.engine.interruption import announced_before_it_runs
+from edit_eval.execution.engine.interruption import stop_on_signal
 from edit_eval.execution.session import driver_of
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.plugins.preparation.checks import CHECKS, Context, look, reachable, weights
+from edit_eval.plugins.preparation.checks import CHECKS, Context, reachable, run_checks, weights
 from edit_eval.plugins.preparation.planning import Plan
 from edit_eval.plugins.preparation.requests import plan
-from edit_eval.plugins.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
-from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.plugins.rehearse.document import FAULTS, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.plugins.rehearse.results import digests_of, failures_of, models_of, outcomes_of_faults
 from edit_eval.plugins.rehearse.stand_ins import is_half_here, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart, start, tell
 from edit_eval.records import Judgement, Sample
-from edit_eval.reporting.language import speak
-from edit_eval.text import Text, counted
+from edit_eval.reporting.language import set_language
+from edit_eval.text import Text, pluralize
 
 FEWEST = 2
 """Samples, or one a device where there are more."""
@@ -41,7 +41,7 @@ SILENCE, SILENCES = 10.0, 4.0
 longest edit or judgement that was seen."""
 
 
-@announced_before_it_runs()
+@stop_on_signal()
 def rehearse(
     source: str | Path,
     *,
@@ -66,16 +66,18 @@ def rehearse(
                 configuration.execution.driver,
             )
         )
-    speak(configuration.benchmark.language)
+    set_language(configuration.benchmark.language)
     with _folder() as folder, closing(driver_of(configuration)) as driver:
         machine = driver.machine()
         everything = load_samples(configuration)
         experiment = make_experiment(configuration, everything)
         context = Context(configuration, machine)
         findings = [
-            finding for finding in look(context, [check for check in CHECKS if check.room]) if finding.level != "ok"
+            finding
+            for finding in run_checks(context, [check for check in CHECKS if check.room])
+            if finding.level != "ok"
         ]
-        for model in context.wanted:
+        for model in context.models:
             if is_half_here(model.weights):  # random ones would hide it
                 broken = [*reachable(context, model), *weights(context, model)]
                 if stops := [finding.line for finding in broken if finding.stops]:
@@ -83,39 +85,41 @@ def rehearse(
                 findings += broken
         texts = [sample.instruction for sample in everything.samples[:200]] + _prompts(configuration)
         made = stand_ins(
-            configuration, folder / "models", layers, texts, {w.model.key for w in context.wanted if not w.on_gpu}
+            configuration, folder / "models", layers, texts, {w.model.key for w in context.models if not w.is_on_gpu}
         )
         fewest = 1 if made.small else FEWEST
-        count = samples or max(fewest, len({d for w in context.wanted if w.model.kind == "edit" for d in w.places}))
-        chosen = _spread(experiment.samples, count)
+        count = samples or max(fewest, len({d for w in context.models if w.model.kind == "edit" for d in w.places}))
+        chosen = _choose_samples(experiment.samples, count)
         if not chosen:
             raise ConfigurationError(Text("{}: no sample is left that could be edited", configuration.benchmark.source))
-        asked = _rehearsed(made.configuration, chosen)
+        asked = _shrink_configuration(made.configuration, chosen)
 
-        def left() -> float:
+        def remaining_seconds() -> float:
             return max(0.0, begin + 60 * minutes - time.monotonic())
 
         for note in made.notes:
             tell(note)
         for what, count_left in made.cut.items():
-            tell(Text("{}: {} left out", what, counted(count_left, "layer")))
+            tell(Text("{}: {} left out", what, pluralize(count_left, "layer")))
         batches = {f"judge:{name}": judge.placement.batch_size for name, judge in asked.judges.items()}
-        first = start(asked, folder / "first", made.filled, left, batches=batches)
+        first = start(asked, folder / "first", made.models_to_fill, remaining_seconds, batches=batches)
         digests: list[Digest] = []
         planted: list[FaultRehearsed] | None = None
         again: RehearsedStart | None = None
         if not first.stopped:
             tell(Text("the same edit once more, in a fresh process on each device"))
-            again = start(_on_each_device(asked, first, chosen[:1]), folder / "again", made.filled, left)
+            again = start(
+                _repeat_on_devices(asked, first, chosen[:1]), folder / "again", made.models_to_fill, remaining_seconds
+            )
             digests = digests_of(first, again)
         if faults and not first.stopped:
             tell(Text("once more, with faults"))
-            alike = _spread(_of_one_category(experiment.samples), max(count, 2 * len(FAULTS)))
-            more = _rehearsed(made.configuration, alike)
-            last = start(_impatient(more, first), folder / "faults", made.filled, left, [*FAULTS])
-            planted = made_of_faults(last)
+            alike = _choose_samples(_select_largest_category(experiment.samples), max(count, 2 * len(FAULTS)))
+            more = _shrink_configuration(made.configuration, alike)
+            last = start(_impatient(more, first), folder / "faults", made.models_to_fill, remaining_seconds, [*FAULTS])
+            planted = outcomes_of_faults(last)
         stopped = first.stopped or (again.stopped if again else "")
-        models = tuple(models_of(context.wanted, made, first))
+        models = tuple(models_of(context.models, made, first))
         return Rehearsal(
             configuration=configuration.name,
             samples=tuple(chosen),
@@ -123,7 +127,7 @@ def rehearse(
             seconds=time.monotonic() - begin,
             models=models,
             digests=tuple(digests),
-            plan=_planned(source, options, first, models),
+            plan=_predict_plan(source, options, first, models),
             faults=None if planted is None else tuple(planted),
             findings=tuple(finding.as_plain() for finding in findings),
             failures=tuple(failures_of(first)),
@@ -159,14 +163,14 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _spread(samples: Sequence[Sample], count: int) -> list[str]:
+def _choose_samples(samples: Sequence[Sample], count: int) -> list[str]:
     """Returns the ids of `count` samples, evenly spread over the benchmark, none of which has a fault."""
     whole = [sample.id for sample in samples if not sample.fault and not sample.follows]
     count = min(count, len(whole))
     return [whole[number * len(whole) // count] for number in range(count)] if count else []
 
 
-def _of_one_category(samples: Sequence[Sample]) -> list[Sample]:
+def _select_largest_category(samples: Sequence[Sample]) -> list[Sample]:
     """Returns the samples of the largest category: a batch is of one."""
     largest = max(Counter(sample.category for sample in samples).items(), key=lambda item: item[1])[0]
     return [sample for sample in samples if sample.category == largest]
@@ -187,7 +191,7 @@ def _prompts(configuration: Configuration) -> list[str]:
     return texts
 
 
-def _rehearsed(configuration: Configuration, chosen: Sequence[str]) -> Configuration:
+def _shrink_configuration(configuration: Configuration, chosen: Sequence[str]) -> Configuration:
     """Returns the configuration with these samples alone, each edited and asked about once."""
     evaluation = {"edit_seeds": 1, "repeats": 1, "readings": 1, "controls": 0, "more_controls": ()}
     return configuration.model_copy(
@@ -199,7 +203,7 @@ def _rehearsed(configuration: Configuration, chosen: Sequence[str]) -> Configura
     )
 
 
-def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen: Sequence[str]) -> Configuration:
+def _repeat_on_devices(configuration: Configuration, first: RehearsedStart, chosen: Sequence[str]) -> Configuration:
     """Returns a configuration in which every edit model makes one edit on each of its places, in a new process."""
     edits = {}
     for name, section in configuration.edit_models.items():
@@ -233,7 +237,7 @@ def _impatient(configuration: Configuration, first: RehearsedStart) -> Configura
     return configuration.model_copy(update={"edit_models": edits})
 
 
-def _planned(
+def _predict_plan(
     source: str | Path, options: LoadingOptions, first: RehearsedStart, models: Sequence[ModelRehearsed]
 ) -> Plan | None:
     """Returns what `plan` makes of the measured durations for the whole benchmark: a judge's are those of its batch."""
@@ -241,15 +245,15 @@ def _planned(
         return None
     units = {model.model: model.unit for model in models}
 
-    def in_its_batch(judgement: Judgement) -> Judgement:
+    def with_batch_time(judgement: Judgement) -> Judgement:
         unit = units.get(f"judge:{judgement.judge}")
         return judgement if unit is None else replace(judgement, seconds=unit * sum(map(len, judgement.readings)))
 
     results = replace(
         first.results,
         name="rehearsal",
-        judgements=tuple(map(in_its_batch, first.results.judgements)),
-        battles=tuple(map(in_its_batch, first.results.battles)),
+        judgements=tuple(map(with_batch_time, first.results.judgements)),
+        battles=tuple(map(with_batch_time, first.results.battles)),
     )
     try:
         return plan(source, from_run=results, **options)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edit_eval.plugins.preparation.fitting import CONTEXT
-from edit_eval.plugins.rehearse.came_of_it import is_far, is_far_on_host, off_by
-from edit_eval.plugins.rehearse.found import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.plugins.rehearse.document import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.plugins.rehearse.results import is_far, is_far_on_host, relative_excess
 from edit_eval.reporting.document_files import write_sheet
 from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
-from edit_eval.reporting.language import spoken
+from edit_eval.reporting.language import current_language
 from edit_eval.reporting.table import Column, Line, Sheet, Table, print_sheet
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, pluralize
 
 LOADS: Mapping[str, Text] = {
     "stand-in": Text("random weights"),
@@ -31,7 +31,7 @@ def print_rehearsal(rehearsal: Rehearsal) -> None:
 def write_rehearsal(rehearsal: Rehearsal, target: Path, *, force: bool) -> None:
     """Writes the same as a page (`.html`), as Markdown (`.md`), or as the document of `--json` (`.json`)."""
     title = Text("Rehearsal of {}", rehearsal.configuration)
-    write_sheet(title, sheet(rehearsal), rehearsal.as_plain(), target, language=spoken(), force=force)
+    write_sheet(title, sheet(rehearsal), rehearsal.as_plain(), target, language=current_language(), force=force)
 
 
 def sheet(rehearsal: Rehearsal) -> Sheet:
@@ -41,20 +41,20 @@ def sheet(rehearsal: Rehearsal) -> Sheet:
             Text(
                 "{}: rehearsed with {} in {}. Its scores mean nothing, and none is kept.",
                 rehearsal.configuration,
-                counted(len(rehearsal.samples), "sample"),
+                pluralize(len(rehearsal.samples), "sample"),
                 duration(rehearsal.seconds),
             ),
             "quiet",
         ),
         *(Line(note, "quiet") for note in rehearsal.notes),
-        *([Line(_of_cut(rehearsal.layers), "quiet")] if rehearsal.layers else []),
-        *(Line(_loaded(model), "quiet") for model in rehearsal.models),
+        *([Line(_describe_cut(rehearsal.layers), "quiet")] if rehearsal.layers else []),
+        *(Line(_describe_model(model), "quiet") for model in rehearsal.models),
         Line(),
         _memory(rehearsal),
         Line(),
         _times(rehearsal),
         *_same(rehearsal.digests),
-        *_disturbed(rehearsal.faults),
+        *_list_fault_tables(rehearsal.faults),
         Line(),
         *_whole_run(rehearsal),
         *(Line(_line(finding)) for finding in rehearsal.findings),
@@ -62,8 +62,8 @@ def sheet(rehearsal: Rehearsal) -> Sheet:
     ]
 
 
-def _of_cut(layers: int) -> Text:
-    return Text("Every network was cut to {}, so these times predict nothing.", counted(layers, "layer"))
+def _describe_cut(layers: int) -> Text:
+    return Text("Every network was cut to {}, so these times predict nothing.", pluralize(layers, "layer"))
 
 
 class _Stage(NamedTuple):
@@ -80,7 +80,7 @@ class _Stage(NamedTuple):
     far: bool = False
 
 
-def _loaded(model: ModelRehearsed) -> Text:
+def _describe_model(model: ModelRehearsed) -> Text:
     return Text("{}: {}, on {}", model.model, LOADS[model.loads], ", ".join(model.devices))
 
 
@@ -90,7 +90,7 @@ def _stages(model: ModelRehearsed) -> Iterator[_Stage]:
     def off(measured: int | None, predicted: int | None, *, both: bool) -> tuple[float | None, bool]:
         if measured is None or predicted is None:
             return None, False
-        share = off_by(measured, predicted)
+        share = relative_excess(measured, predicted)
         return share, is_far(share, both=both)
 
     if (model.doctor, model.predicted, model.measured) != (None, None, None):
@@ -176,7 +176,7 @@ def _same(digests: tuple[Digest, ...]) -> Iterator[Line | Table[Digest]]:
         )
 
 
-def _disturbed(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Table[FaultRehearsed]]:
+def _list_fault_tables(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Table[FaultRehearsed]]:
     if faults is None:
         return
     yield Line()
@@ -206,8 +206,8 @@ def _whole_run(rehearsal: Rehearsal) -> Iterator[Line]:
     yield Line(
         Text(
             "At this rate the whole run ({} on {}) takes {}.",
-            counted(rehearsal.plan.samples, "sample"),
-            counted(rehearsal.plan.devices, "device"),
+            pluralize(rehearsal.plan.samples, "sample"),
+            pluralize(rehearsal.plan.devices, "device"),
             duration(own.prediction.makespan),
         )
     )

@@ -18,13 +18,13 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.environments import import_path, install_line, interpreter
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.diffusers.in_worker.preset_lookup import index_of, settings_of
-from edit_eval.plugins.preparation.cards import published
+from edit_eval.plugins.preparation.cards import has_published_weights
 from edit_eval.plugins.preparation.fitting import PAIR_TOKENS, checkpoint_of, weights_of
 from edit_eval.plugins.preparation.probing import LOADERS
 from edit_eval.plugins.preparation.weights import BYTES, Weights
 from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS, MEGAPIXEL_TOKENS, SMALL, SMALL_CALLS
 from edit_eval.plugins.rehearse.in_worker.stand_in import WEIGHTS, StandInMade
-from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
+from edit_eval.pretrained.folders import find_cached_folder, is_hub_name, local_folder
 from edit_eval.privacy import hide_secrets
 from edit_eval.records import model_title
 from edit_eval.reporting.formats import duration
@@ -65,7 +65,7 @@ class StandIns:
     """By what it is made of, a stand-in's folder and what came of it: models that load the same share one."""
 
     @property
-    def filled(self) -> frozenset[str]:
+    def models_to_fill(self) -> frozenset[str]:
         """The models whose weights are to be drawn once they are loaded."""
         return frozenset(key for key, what in self.loads.items() if what == "stand-in")
 
@@ -109,12 +109,12 @@ def _section(
     on_cpu: bool,
 ) -> ModelSection:
     """Returns a model's section as it is rehearsed."""
-    own, served = _class_of(made.configuration, section), section.served
+    own, served = _class_of(made.configuration, section), section.own_server
     if served is None and not _loads_by_name(own, section):
         made.loads[key] = "server" if _asks_a_server(own) else "as it is"
         return section
     weights = weights_of(section, os.environ)
-    if weights.folder is not None and weights.loaded and not weights.faults and not layers:
+    if weights.folder is not None and weights.bytes_in_memory and not weights.faults and not layers:
         made.loads[key] = "weights on disk"
         return section
     if served is not None and served.engine not in DUMMY:
@@ -128,7 +128,7 @@ def _section(
     python = interpreter(section) or sys.executable
     alike = json.dumps([python, order], sort_keys=True)
     if alike not in made.folders:
-        made.folders[alike] = str(target), _made(who, python, {**order, "target": str(target)})
+        made.folders[alike] = str(target), _run_maker(who, python, {**order, "target": str(target)})
     folder, stand_in = made.folders[alike]
     made.loads[key] = "stand-in"
     if stand_in["cut"]:
@@ -138,7 +138,7 @@ def _section(
         made.loads[key] = "server"
         update["serve"] = {**section.parameters["serve"], "args": [*served.args, "--load-format", "dummy"]}
     elif section.protocol is None:
-        update |= _settled(made, who, make_parameters(own, section.parameters), section)
+        update |= _parameters_by_name(made, who, make_parameters(own, section.parameters), section)
     placement = section.placement
     if small:
         fits = int(BATCH_SECONDS / _seconds(section, stand_in, sum(stand_in["parts"].values()), PAIR_TOKENS))
@@ -207,14 +207,14 @@ def _dtype(section: ModelSection) -> str:
 def _source(who: str, weights: Weights, section: ModelSection) -> JsonObject:
     """Returns where the configurations are. Raises `ConfigurationError` with what to download."""
     _, name, revision, _ = checkpoint_of(section)
-    folder = local_folder(name) or cached_folder(name, revision, os.environ)
+    folder = local_folder(name) or find_cached_folder(name, revision, os.environ)
     files = ("model_index.json", "modular_model_index.json", "config.json")
     if folder is not None and any((folder / file).is_file() for file in files):
         return {"source": str(folder), "published": None}
     known = CONFIGURATIONS.get(name)
     if known is not None:
         return {"source": "", "published": known}
-    if not is_hub_name(name) or not published(section, weights):
+    if not is_hub_name(name) or not has_published_weights(section, weights):
         raise ConfigurationError(Text("{}: {} has no configuration that a stand-in could be made of", who, name))
     line = f"hf download {shlex.quote(name)} {SMALL_FILES}" + (f" --revision {revision}" if revision else "")
     raise ConfigurationError(
@@ -228,7 +228,7 @@ def _pipeline(own: Any, section: ModelSection) -> str:
     return str(index_of(make_parameters(own, section.parameters)).get("_class_name", ""))
 
 
-def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -> PlainParameters:
+def _parameters_by_name(made: StandIns, who: str, parameters: Any, section: ModelSection) -> PlainParameters:
     """Returns the parameters that the model's name decides by itself, which a folder's would not."""
     settings = settings_of(parameters, index_of(parameters))
     update: PlainParameters = {"num_inference_steps": settings.steps}
@@ -236,7 +236,9 @@ def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -
         update["guidance"] = dict(settings.guidance)
     kept = []
     for lora in section.parameters.get("loras") or []:
-        here = Path(lora["name"]).expanduser().exists() or cached_folder(lora["name"], lora.get("revision"), os.environ)
+        here = Path(lora["name"]).expanduser().exists() or find_cached_folder(
+            lora["name"], lora.get("revision"), os.environ
+        )
         if here:
             kept.append(lora)
         else:
@@ -244,7 +246,7 @@ def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -
     return update | ({"loras": kept} if "loras" in section.parameters else {})
 
 
-def _made(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
+def _run_maker(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
     """Has the model's environment make a stand-in. Raises `ConfigurationError` with what it says."""
     command = [python, "-c", MAKER, import_path(python)]
     variables = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}

@@ -21,11 +21,11 @@ from edit_eval.execution.options import RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.preparation.checks import Context
-from edit_eval.plugins.preparation.fitting import Wanted
+from edit_eval.plugins.preparation.fitting import PlacedModel
 from edit_eval.plugins.rehearse.driver import RehearsalDriver
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.records import Edit, Judgement, Results, model_title
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.run import Run
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.store.run_folders import Place
@@ -42,7 +42,7 @@ class RehearsedStart:
     """One start of the engine, and what came of it."""
 
     results: Results | None = None
-    wanted: list[Wanted] = field(default_factory=list)
+    wanted: list[PlacedModel] = field(default_factory=list)
     places: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     answered: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class RehearsedStart:
 
     @property
     def judgements(self) -> Sequence[Judgement]:
-        return self.results.counted if self.results else ()
+        return self.results.coverage_judgements if self.results else ()
 
 
 class _Listener(Spectator):
@@ -98,7 +98,7 @@ class _Listener(Spectator):
 
 
 def tell(text: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {said(text)}", file=sys.stderr, flush=True)
+    print(f"{time.strftime('%H:%M:%S')} {translate(text)}", file=sys.stderr, flush=True)
 
 
 def start(
@@ -122,15 +122,15 @@ def start(
         session = Session(configuration, driver)
         try:
             layout = session.layout
-            came.wanted = Context(configuration, driver.machine(), laid_out=layout.models).wanted
+            came.wanted = Context(configuration, driver.machine(), laid_out=layout.models).models
             came.places = {model.key: model.places for model in layout.models}
-            session.refuse_what_cannot_load(place.expected(experiment, ()))
+            session.refuse_what_cannot_load(place.preview_matrix(experiment, ()))
         except (ConfigurationError, Stopped) as error:
             came.stopped = str(error)
             return came
         directory = place.begin()
         try:
-            matrix, _ = place.recall(directory, experiment, ())
+            matrix, _ = place.load_matrix(directory, experiment, ())
             try:
                 with _alarm(left()):
                     session.run(matrix, directory, _Listener(came), data.samples, RunOptions(grace=GRACE))
@@ -139,7 +139,7 @@ def start(
                 came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)
             asked = [cell for cell in range(len(matrix.cells)) if matrix.can_be_asked(cell)]
             came.answered = {matrix.key(cell): matrix.address(cell)[:2] for cell in asked}
-            came.results = Run.opened(directory, JudgementTable(matrix)).results
+            came.results = Run.from_directory(directory, JudgementTable(matrix)).results
         finally:
             directory.end()
     with suppress(FileNotFoundError):

@@ -19,7 +19,7 @@ class RewriteSection(ColumnsSection):
     rewriters: Annotated[tuple[str, ...], Field(exclude=True)]
 
     @classmethod
-    def of_judges(cls, names: tuple[str, ...]) -> Self:
+    def from_judges(cls, names: tuple[str, ...]) -> Self:
         """Returns the section with these judges."""
         return cls(rewriters=names)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from edit_eval.judges.answers import quoted
+from edit_eval.judges.answers import quote_reply
 from edit_eval.protocols.contract import Question, Score, View
 from edit_eval.records import Language, Reading, Reply, Sample, Scale, Status
 
@@ -55,7 +55,7 @@ class Rewriting:
 
     def read(self, question: Question, reply: Reply) -> Reading:
         """Reads the instruction, without the judge's thoughts."""
-        instruction = quoted(reply.text).strip()
+        instruction = quote_reply(reply.text).strip()
         if not instruction:
             return Reading(status=Status.UNPARSEABLE, reason="the judge has written no instruction")
         return Reading(values={"words": float(len(instruction.split()))}, reason=instruction)

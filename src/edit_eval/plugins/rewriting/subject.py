@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from edit_eval.experiment import Experiment
 from edit_eval.records import CONTROL
-from edit_eval.store.subjects.contract import Kind, MatrixState, Shown, Subject
+from edit_eval.store.subjects.contract import InputPicture, Kind, MatrixState, Subject
 
 REWRITE = f"{CONTROL}rewrite"
 """What stands for the edit model in records."""
@@ -26,14 +26,14 @@ class Rewritings(Kind):
 
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
         judges = tuple(place for place, judge in enumerate(experiment.judges) if judge.before_edits)
-        for number in experiment.standing_alone if judges else ():
+        for number in experiment.independent_samples if judges else ():
             yield Subject(self.name, number, judges=judges)
 
-    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
-        return matrix.given(number)
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
+        return matrix.context_pictures(number)
 
-    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
+    def column_names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         return REWRITE, ""
 
-    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
+    def batch_group(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         return batch_of[matrix.sample_of(number).index]

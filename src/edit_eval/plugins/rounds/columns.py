@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from edit_eval.config.faults import did_you_mean, shown
+from edit_eval.config.faults import did_you_mean, format_value
 from edit_eval.config.schema import ColumnsSection
 from edit_eval.records import Language, Refinement
 from edit_eval.text import Text
@@ -39,7 +39,7 @@ class RoundsSection(ColumnsSection):
         judges = info.context and info.context["judges"]
         if judges and critic not in judges:
             meant = did_you_mean(critic, judges) or Text("; there are: {}", judges)
-            raise ValueError(Text("there is no judge {}{}", shown(critic), meant))
+            raise ValueError(Text("there is no judge {}{}", format_value(critic), meant))
         return critic
 
     @field_validator("template")

@@ -95,7 +95,7 @@ def configuration_schema(own: Iterable[OwnClass] = ()) -> Schema:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$comment": MARK,
-        **_closed({**properties, **_passed_over(key for key in base_system.PASSED_OVER if "." not in key)}),
+        **_close_schema({**properties, **_accept_old_keys(key for key in base_system.PASSED_OVER if "." not in key)}),
         "type": "object",
         "definitions": dict(sorted(writer.definitions.items())),
     }
@@ -110,10 +110,10 @@ class _Writer:
 
     def sections(self) -> Schema:
         """Returns the schema of each key of a file."""
-        evaluation = _keys(EvaluationSection) | _passed_over(
+        evaluation = _keys(EvaluationSection) | _accept_old_keys(
             [*(key[11:] for key in base_system.PASSED_OVER if key.startswith("evaluation.")), "answer", "retries"]
         )
-        execution = _of(ExecutionSection)
+        execution = _schema_of(ExecutionSection)
         execution["properties"]["driver"] |= _names("driver")
         shared = {key: _keys(BenchmarkSection)[key] for key in SHARED_KEYS}
         benchmark = self._section("benchmark", _keys(NamedClass) | shared | _keys(Filters))
@@ -125,25 +125,25 @@ class _Writer:
         sections: Schema = {
             "benchmark": {"anyOf": [benchmark, _names("benchmark"), {"type": "string"}]},
             "diffusion_model": edit_model,
-            "edit_models": _named(edit_model),
+            "edit_models": _schema_by_name(edit_model),
             "reward_model": judge,
-            "judges": _named(judge),
-            "prompts": {**FREE, "additionalProperties": {**_of(PromptsSection), "minProperties": 1}},
+            "judges": _schema_by_name(judge),
+            "prompts": {**FREE, "additionalProperties": {**_schema_of(PromptsSection), "minProperties": 1}},
             "protocol": protocol,
-            "evaluation": _closed(evaluation),
+            "evaluation": _close_schema(evaluation),
             "execution": execution,
             "trackers": self._trackers(),
             "import_from": {"type": "string"},
             "extends": {"type": "string"},
         }
         for key in components.names("columns"):
-            further = components.named("columns", key)
-            sections[key] = _named(judge) if further.protocol else _of(further)
+            further = components.import_registered("columns", key)
+            sections[key] = _schema_by_name(judge) if further.protocol else _schema_of(further)
         return sections
 
     def _section(self, kind: Kind, keys: Schema, within: str = "") -> Schema:
         """Returns a section that names a class, whose parameters stand beside the `keys`, or below the one `within`."""
-        beside = self._shared(kind, _placement(kind) if within else keys)
+        beside = self._define_shared(kind, _placement(kind) if within else keys)
         rules: list[Schema] = []
         every: dict[str, list[Schema]] = {}
         for key, name, cls in self._classes(kind):
@@ -152,8 +152,8 @@ class _Writer:
             for parameter, schema in (parameters or {}).items():
                 every.setdefault(parameter, []).append(schema)
             old = {*(OLD_PARAMS if name in base_system.OURS else ()), *(("images",) if kind == "judge" else ())}
-            known = {**(_passed_over(old) if within else {}), **(parameters or {}), **beside}
-            written = _closed(known) if parameters is not None else {**FREE, "properties": known}
+            known = {**(_accept_old_keys(old) if within else {}), **(parameters or {}), **beside}
+            written = _close_schema(known) if parameters is not None else {**FREE, "properties": known}
             self.definitions[place] = {**written, "description": _summary(cls)}
             names = [name, *(before for before, ours in base_system.TYPES.items() if ours == name)]
             then = {"properties": {within: _ref(place)}} if within else _ref(place)
@@ -163,7 +163,7 @@ class _Writer:
             other |= {key: _any_of(schemas) for key, schemas in every.items()}
         of_ones_own = {"required": ["class_path"], "properties": {"class_path": {"type": "string"}}}
         rules.append({"if": of_ones_own, "else": {"properties": other}})
-        section = _closed(keys) if within else {**FREE, "properties": beside}
+        section = _close_schema(keys) if within else {**FREE, "properties": beside}
         self.definitions[kind] = {**section, "allOf": rules}
         return _ref(kind)
 
@@ -172,7 +172,7 @@ class _Writer:
         classes: list[tuple[str, str, type[Any] | None]] = []
         for name in components.names(kind):
             try:
-                classes.append(("type", name, components.named(kind, name)))
+                classes.append(("type", name, components.import_registered(kind, name)))
             except ConfigurationError:  # it is said by `list`, and where the name is used
                 classes.append(("type", name, None))
         return [*classes, *(("class_path", mine.class_path, mine.cls) for mine in self._own if mine.kind == kind)]
@@ -189,7 +189,7 @@ class _Writer:
         self.definitions |= {f"{place}.{inner}": schema for inner, schema in made.pop("$defs", {}).items()}
         return {key: schema for key, schema in made.get("properties", {}).items() if key != "measures"}
 
-    def _shared(self, kind: Kind, keys: Schema) -> Schema:
+    def _define_shared(self, kind: Kind, keys: Schema) -> Schema:
         """Returns keys that many types share, each as a definition."""
         self.definitions |= {f"{kind}s.{key}": value for key, value in keys.items()}
         return {key: _ref(f"{kind}s.{key}") for key in keys}
@@ -198,18 +198,18 @@ class _Writer:
         each: Schema = {}
         for _, name, cls in self._classes("tracker"):
             keys = self._parameters(f"tracker.{name}", cls) or {}
-            each[name] = {**_closed({key: _or_null(keys[key]) for key in keys}), "description": _summary(cls)}
-        one_of = [_names("tracker"), {**_closed(each), "type": "object"}]
+            each[name] = {**_close_schema({key: _or_null(keys[key]) for key in keys}), "description": _summary(cls)}
+        one_of = [_names("tracker"), {**_close_schema(each), "type": "object"}]
         return {"anyOf": [{"type": "array", "items": {"anyOf": one_of}}, *one_of]}
 
 
-def _of(section: type[BaseModel]) -> Schema:
+def _schema_of(section: type[BaseModel]) -> Schema:
     made = section.model_json_schema(by_alias=True, schema_generator=_Described)
     return {key: value for key, value in made.items() if key != "$defs"}
 
 
 def _keys(section: type[BaseModel]) -> Schema:
-    keys: Schema = _of(section)["properties"]
+    keys: Schema = _schema_of(section)["properties"]
     return keys
 
 
@@ -224,18 +224,18 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/definitions/{name}"}
 
 
-def _closed(properties: Schema) -> Schema:
+def _close_schema(properties: Schema) -> Schema:
     return {**FREE, "properties": properties, "additionalProperties": False}
 
 
-def _named(of: Schema) -> Schema:
+def _schema_by_name(of: Schema) -> Schema:
     """Returns the schema of sections by names of the user's."""
     names = {"pattern": f"^{NAME.pattern}$", "maxLength": LONGEST_NAME}
     return {**FREE, "additionalProperties": of, "propertyNames": names}
 
 
 def _names(kind: Kind) -> Schema:
-    known = components.known(kind)
+    known = components.list_components(kind)
     return {"enum": [each.name for each in known], "enumDescriptions": [each.summary for each in known]}
 
 
@@ -249,7 +249,7 @@ def _summary(cls: type[Any] | None) -> str:
     return (cls.__doc__ or "").strip().partition("\n")[0] if cls else ""
 
 
-def _passed_over(keys: Iterable[str]) -> Schema:
+def _accept_old_keys(keys: Iterable[str]) -> Schema:
     """Returns keys of older files: accepted, never suggested."""
     said = {"description": "Of older files; a run of one says what became of it.", "doNotSuggest": True}
     return dict.fromkeys(sorted(keys), said)

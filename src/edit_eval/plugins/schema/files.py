@@ -12,7 +12,7 @@ from edit_eval.config.base_system import MODELS
 from edit_eval.config.kinds import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.new import refuse_existing, written_whole
+from edit_eval.files.new import refuse_existing, write_atomically
 from edit_eval.plugins.schema.document import MARK, OwnClass, Schema, configuration_schema
 
 BESIDE = ".edit-eval.schema.json"
@@ -52,7 +52,7 @@ def _class_paths(section: object, kind: Kind) -> Iterator[tuple[Kind, str]]:
 def write_schema(schema: Schema, file: Path, *, force: bool = False) -> None:
     """Writes a schema. One that was written by us is replaced; raises `ConfigurationError` for any other file."""
     refuse_existing(file, force=force or _is_ours(file))
-    with written_whole(file) as temporary:
+    with write_atomically(file) as temporary:
         temporary.write_text(json.dumps(schema, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
@@ -72,7 +72,7 @@ def _names_it(config: Path) -> bool:
         return False
 
 
-def write_beside(config: Path) -> Path:
+def write_config_schema(config: Path) -> Path:
     """Writes the schema beside a configuration, and at its head the line that names it; returns the schema's file.
 
     It has the classes of the others in the folder that name it, too.
@@ -88,6 +88,6 @@ def write_beside(config: Path) -> Path:
     write_schema(configuration_schema(own), file)
     text = config.read_text(encoding="utf-8")
     if LINE not in text:
-        with written_whole(config) as temporary:
+        with write_atomically(config) as temporary:
             temporary.write_text(f"{LINE}{BESIDE}\n{text}", encoding="utf-8")
     return file

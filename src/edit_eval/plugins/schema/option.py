@@ -20,10 +20,10 @@ class SchemaBeside(VerbOption):
         no_schema: bool = False
         """Do not write the schema that editors use to complete and check the file."""
 
-    def wrote(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
+    def write_files(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
         """Writes it beside the new file, and the line that names it into that."""
         if parameters.no_schema:
             return ()
-        from edit_eval.plugins.schema.files import write_beside
+        from edit_eval.plugins.schema.files import write_config_schema
 
-        return [write_beside(given["file"])]
+        return [write_config_schema(given["file"])]

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import Force, answer
 from edit_eval.verbs.contract import Verb
@@ -43,8 +43,8 @@ class Schema(Verb):
         write_schema(schema, to, force=force)
 
         def show() -> None:
-            print(said(Text("wrote {}", to)))
-            print(said(Text("The first line of a YAML file beside it names it for your editor:")))
+            print(translate(Text("wrote {}", to)))
+            print(translate(Text("The first line of a YAML file beside it names it for your editor:")))
             print(f"  {LINE}{to.name}")
 
         return answer(lambda: {"written": [str(to)]}, show)

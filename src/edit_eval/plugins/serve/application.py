@@ -20,7 +20,7 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.plugins.serve.doors import FIRST_JUDGE, BadRequest, Door, Given, Reward, with_group_means
 from edit_eval.plugins.serve.native import ScoreRequest
-from edit_eval.plugins.serve.openers import Late, NoOpener
+from edit_eval.plugins.serve.openers import NoOpener, OpeningTimeout
 from edit_eval.plugins.serve.opening import NATIVE
 from edit_eval.plugins.serve.service import Closing, QueuedPair, Service
 from edit_eval.plugins.serve.submissions import Submission
@@ -102,7 +102,7 @@ class Busy(Exception):
     """There was no room before the client's timeout."""
 
 
-class Desk:
+class RequestHandler:
     """Connects HTTP requests to the service: admits them, lets them wait, and cancels those whose client is gone."""
 
     def __init__(self, service: Service, *, most_pairs: int = MOST_PAIRS, root: Path | None = None) -> None:
@@ -135,7 +135,9 @@ class Desk:
             self.service.tell(Text("{}: a request was refused: {}", door, said))
 
     @contextlib.asynccontextmanager
-    async def opened(self, request: Request, doors: Sequence[Door], until: float) -> AsyncIterator[tuple[str, Given]]:
+    async def open_request(
+        self, request: Request, doors: Sequence[Door], until: float
+    ) -> AsyncIterator[tuple[str, Given]]:
         """Reads a body and has it opened: the door it is for, and its pairs. Its room is given back at the end.
 
         Room is taken for what has come, never for what is announced. Raises `RequestRefused`, `BadRequest` and `Busy`.
@@ -146,7 +148,7 @@ class Desk:
         async def take(size: int) -> None:
             nonlocal taken
             while self._bytes and self._bytes + size > MOST_BYTES and next(iter(self._coming)) is not turn:
-                self._stay(until)
+                self._refuse_if_late(until)
                 await asyncio.sleep(0.02)
             self._bytes += size
             taken += size
@@ -159,32 +161,34 @@ class Desk:
             client = request.client.host if request.client else ""
             opening = self.openers.read(body, doors, self.root, until, client)
             yield await asyncio.wrap_future(opening)
-        except (Late, NoOpener) as error:
+        except (OpeningTimeout, NoOpener) as error:
             raise Busy from error
         finally:
             self._bytes -= taken
 
-    def _stay(self, until: float) -> None:
+    def _refuse_if_late(self, until: float) -> None:
         """Raises `Busy` if there is no use in waiting any longer."""
-        if self.service.closing or time.monotonic() > until:
+        if self.service.is_closing or time.monotonic() > until:
             raise Busy
 
-    async def _until(self, there_is_room: Callable[[], bool], until: float) -> None:
+    async def _wait_for_room(self, there_is_room: Callable[[], bool], until: float) -> None:
         """Waits for room, in the order of requests."""
         async with self._turn:
             while not there_is_room():
-                self._stay(until)
+                self._refuse_if_late(until)
                 await asyncio.sleep(0.02)
 
-    async def judged(
+    async def judge_pairs(
         self, request: Request, pairs: Sequence[Submission | str], until: float, on_unscored: OnUnscored = "error"
     ) -> list[dict[str, Judgement] | str]:
         """Returns each pair's judgements, or why it is invalid; cancels if the client is gone. Raises `Busy`."""
         good = [pair for pair in pairs if isinstance(pair, Submission)]
         service = self.service
         service.turned_away += len(pairs) - len(good)
-        await self._until(lambda: not service.waiting or service.waiting + len(good) <= self._most_pairs, until)
-        gone = asyncio.ensure_future(_disconnected(request))
+        await self._wait_for_room(
+            lambda: not service.n_waiting or service.n_waiting + len(good) <= self._most_pairs, until
+        )
+        gone = asyncio.ensure_future(_await_disconnect(request))
         try:
             answers = await self._answers(good, gone, until)
             while on_unscored == "hold" and time.monotonic() + HOLD_EVERY < until:
@@ -225,14 +229,14 @@ class Desk:
 
     # -- answers --
 
-    def scored(self, judgement: Judgement) -> JudgedScore:
+    def encode_judgement(self, judgement: Judgement) -> JudgedScore:
         """Returns a judgement for the answer."""
         spread, readings = judgement.spread.get(judgement.headline), len(judgement.readings)
         return JudgedScore(
             status=judgement.status.value,
             reason=judgement.reason,
             score=judgement.score,
-            reward=unit(judgement.score, self.scale(judgement)),
+            reward=scale_to_unit(judgement.score, self.scale(judgement)),
             error=None if spread is None else spread / math.sqrt(readings),
             scores=dict(judgement.scores),
             missing={name: status.value for name, (status, _) in judgement.missing.items()},
@@ -255,9 +259,9 @@ class Desk:
                 scores={},
                 missing={},
             )
-            judges, form = {judge.name: nothing for judge in self.service.answering}, None
+            judges, form = {judge.name: nothing for judge in self.service.main_judges}, None
         else:
-            judges = {name: self.scored(judgement) for name, judgement in judgements.items()}
+            judges = {name: self.encode_judgement(judgement) for name, judgement in judgements.items()}
             form = PictureEncoding.model_validate(pair.edit.form)
         first = judges[self.service.judges[0].name]
         return JudgedPair(**first.model_dump(), id=name, form=form, judges=judges)
@@ -265,7 +269,7 @@ class Desk:
     @property
     def reward_names(self) -> list[str]:
         """Names of the rewards that a client may ask for: each judge's that has one from 0 to 1, and the first's."""
-        closed = [judge.name for judge in self.service.answering if judge.scoring.scale.span is not None]
+        closed = [judge.name for judge in self.service.main_judges if judge.scoring.scale.span is not None]
         return list(dict.fromkeys([*closed, FIRST_JUDGE]))
 
     def outcome(self, judgements: dict[str, Judgement] | str) -> Reward:
@@ -276,14 +280,14 @@ class Desk:
         return judges[self.service.judges[0].name]._replace(judges=judges)
 
     def _reward(self, judgement: Judgement) -> Reward:
-        reward = unit(judgement.score, self.scale(judgement))
+        reward = scale_to_unit(judgement.score, self.scale(judgement))
         reason = judgement.reason if reward is not None else f"{judgement.status.value}: {judgement.reason}"
         return Reward(reward, reason, judgement.scores, judgement.score)
 
     # -- identity --
 
     def identity(self) -> ServiceIdentity:
-        service, known = self.service, self.service.examined()
+        service, known = self.service, self.service.load_examinations()
         judges: dict[str, Mapping[str, object]] = {}
         for judge in service.judges:
             judges[judge.name] = {
@@ -323,13 +327,13 @@ class ServiceIdentity(NamedTuple):
 class _Figures:
     """The figures of `/metrics`, collected on request."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: RequestHandler) -> None:
         self._desk = desk
 
     def collect(self) -> Iterable[Metric]:
         service = self._desk.service
         statuses = CounterMetricFamily("edit_eval_judgements", "Judgements by status.", labels=["judge", "status"])
-        for (judge, status), count in service.by_status().items():
+        for (judge, status), count in service.count_by_status().items():
             statuses.add_metric([judge, status], count)
         yield statuses
         requests = CounterMetricFamily(
@@ -339,7 +343,7 @@ class _Figures:
             requests.add_metric([door, outcome], count)
         yield requests
         yield CounterMetricFamily("edit_eval_cancelled", "Pairs whose client was gone.", value=service.cancelled)
-        yield GaugeMetricFamily("edit_eval_waiting", "Pairs without an answer.", value=service.waiting)
+        yield GaugeMetricFamily("edit_eval_waiting", "Pairs without an answer.", value=service.n_waiting)
         replicas = GaugeMetricFamily("edit_eval_replicas", "Judges on devices by state.", labels=["judge", "state"])
         for (judge, state), count in Counter((replica.judge, replica.state) for replica in service.replicas()).items():
             replicas.add_metric([judge, state], count)
@@ -351,12 +355,12 @@ class _Figures:
             last = service.watch.windows[-1]
             yield GaugeMetricFamily("edit_eval_near_copies", "Their share in the last window.", value=last.share)
             canaries = GaugeMetricFamily("edit_eval_canary_reward", "Mean reward of canaries.", labels=["kind"])
-            for kind, mean in last.of_canaries().items():
+            for kind, mean in last.canary_rewards().items():
                 canaries.add_metric([kind], mean)
             yield canaries
 
 
-def unit(score: float | None, scale: Scale) -> float | None:
+def scale_to_unit(score: float | None, scale: Scale) -> float | None:
     """Scales a score to 0 (the scale's worst end) to 1; None without a score, or on an open scale."""
     if score is None or scale.worst is None or scale.best is None or scale.best == scale.worst:
         return None
@@ -391,7 +395,7 @@ def _all_answered(tickets: Sequence[QueuedPair]) -> asyncio.Future[None]:
     return every
 
 
-async def _disconnected(request: Request) -> None:
+async def _await_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -418,10 +422,10 @@ def make_app(
         )
     # FastAPI's documentation page would load scripts from other hosts; `/openapi.json` stays.
     app = FastAPI(title="edit-eval serve", version=__version__, redirect_slashes=False, docs_url=None, redoc_url=None)
-    desk = Desk(service, most_pairs=most_pairs, root=root)
+    desk = RequestHandler(service, most_pairs=most_pairs, root=root)
     identity: ServiceIdentity | None = None
 
-    async def known() -> ServiceIdentity:
+    async def current_identity() -> ServiceIdentity:
         nonlocal identity
         if identity is None or not service.ready.is_set():  # a server reports its model only once loaded
             identity = await asyncio.to_thread(desk.identity)
@@ -430,19 +434,21 @@ def make_app(
     @app.get("/v1/identity")
     async def get_identity() -> Response:
         """Returns which judges answer, how they are asked, and what an audit found."""
-        return JSONResponse(plain({**(await known())._asdict(), "ledger": str(service.ledger.directory.path)}))
+        return JSONResponse(
+            plain({**(await current_identity())._asdict(), "ledger": str(service.ledger.directory.path)})
+        )
 
     @app.get("/health")
     async def health() -> Response:
         """Tells whether all judges are loaded; `rewards` is for UniRL."""
-        ok = service.ready.is_set() and not service.closing
-        state = "ok" if ok else "closing" if service.closing else "loading"
+        ok = service.ready.is_set() and not service.is_closing
+        state = "ok" if ok else "closing" if service.is_closing else "loading"
         rewards = {name: ["score"] for name in desk.reward_names}
         alarms = service.watch.alarms[-5:] if service.watch else []
         body = {
             "status": state,
             "rewards": rewards,
-            "waiting": service.waiting,
+            "waiting": service.n_waiting,
             "replicas": [replica._asdict() for replica in service.replicas()],
             "alarms": [str(line) for line in alarms],
         }
@@ -470,32 +476,32 @@ def make_app(
     async def post_score(request: Request) -> Response:
         """Judges pairs; each has its own status."""
 
-        async def answered(door: str, given: Given, until: float) -> Response:
-            judged = await desk.judged(request, given.pairs, until)
-            examined = await known()
+        async def answer_request(door: str, given: Given, until: float) -> Response:
+            judged = await desk.judge_pairs(request, given.pairs, until)
+            examined = await current_identity()
 
-            def written() -> str:
+            def encode_answer() -> str:
                 results = [desk.result(*three) for three in zip(given.meta, given.pairs, judged, strict=True)]
                 lines = {name: passport.line for name, passport in examined.passports.items()}
                 return Answer(results=results, identity=examined.digest, passports=lines).model_dump_json()
 
-            return Response(await asyncio.to_thread(written), media_type="application/json")
+            return Response(await asyncio.to_thread(encode_answer), media_type="application/json")
 
-        def refused(status: int, reason: str) -> Response:
+        def refuse_request(status: int, reason: str) -> Response:
             return JSONResponse({"error": reason}, status)
 
-        return await _answering(desk, request, (), NATIVE_SECONDS, answered, refused)
+        return await _handle_request(desk, request, (), NATIVE_SECONDS, answer_request, refuse_request)
 
     def open_door(path: str, here: Sequence[Door]) -> None:
         shortest = min(door.seconds for door in here)
 
         async def post(request: Request) -> Response:
-            async def answered(name: str, given: Given, until: float) -> Response:
+            async def answer_request(name: str, given: Given, until: float) -> Response:
                 door = next(door for door in here if door.name == name)
                 until += SHARE * (door.seconds - shortest)
-                judged = await desk.judged(request, given.pairs, until, on_unscored)
+                judged = await desk.judge_pairs(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(judgements) for judgements in judged]
-                headers = {"X-Edit-Eval-Identity": (await known()).digest}
+                headers = {"X-Edit-Eval-Identity": (await current_identity()).digest}
                 if (without := sum(outcome.reward is None for outcome in outcomes)) and not door.names_failures:
                     headers["X-Edit-Eval-Unscored"] = str(without)
                     desk.counts[door.name, "unscored_pairs"] += without
@@ -507,12 +513,12 @@ def make_app(
                         raise BadRequest(f"{without} of {len(outcomes)} edits have no score: {why}")
                 return Response(door.encode(door.write(given, outcomes)), media_type=door.media, headers=headers)
 
-            def refused(status: int, reason: str) -> Response:
-                if here[0].reads_errors_of and (status != 503 or service.closing):  # a full service is asked again
+            def refuse_request(status: int, reason: str) -> Response:
+                if here[0].reads_errors_of and (status != 503 or service.is_closing):  # a full service is asked again
                     status = here[0].reads_errors_of
                 return Response(here[0].encode({"error": reason}), status, media_type=here[0].media)
 
-            return await _answering(desk, request, here, shortest, answered, refused)
+            return await _handle_request(desk, request, here, shortest, answer_request, refuse_request)
 
         app.add_api_route(path, post, methods=["POST"], response_model=None, include_in_schema=False)
 
@@ -522,19 +528,19 @@ def make_app(
     if window:
 
         def reward(judgement: Judgement) -> float | None:
-            return unit(judgement.score, desk.scale(judgement))
+            return scale_to_unit(judgement.score, desk.scale(judgement))
 
         def submit(pairs: Sequence[Submission]) -> None:
             with contextlib.suppress(Closing):
                 service.submit(pairs)
 
-        language, small = service.configuration.benchmark.language, service.openers.small
+        language, small = service.configuration.benchmark.language, service.openers.decode_small
         service.watch = Watch(submit, service.tell, reward, window=window, language=language, small=small)
     return ServiceGuard(app, token=token, anywhere=anywhere)
 
 
-async def _answering(
-    desk: Desk,
+async def _handle_request(
+    desk: RequestHandler,
     request: Request,
     doors: Sequence[Door],
     seconds: float,
@@ -556,7 +562,7 @@ async def _answering(
         return response
 
     try:
-        async with desk.opened(request, doors, until) as (door, given):
+        async with desk.open_request(request, doors, until) as (door, given):
             return await answered(door, given, until)
     except Busy:
         outcome = "busy"
@@ -591,12 +597,12 @@ class ServiceGuard(Guard):
         first = scope["path"].removeprefix("/").partition("/")[0]
         return [*super().tokens(scope, headers), headers.get("x-edit-eval-token", ""), first]
 
-    async def pass_on(self, scope: Scope, receive: Any, send: Any) -> None:
+    async def forward_request(self, scope: Scope, receive: Any, send: Any) -> None:
         first, _, rest = scope["path"].removeprefix("/").partition("/")
         if self.token and self.is_token(first):
             scope["path"] = f"/{rest}"
             scope["raw_path"] = scope["path"].encode()
-        await super().pass_on(scope, receive, send)
+        await super().forward_request(scope, receive, send)
 
     async def refuse(self, send: Any, refusal: Refusal) -> None:
         # The connection stays: one that ended would take the reason with it while a large body is on its way.

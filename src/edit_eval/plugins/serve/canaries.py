@@ -23,15 +23,15 @@ class Canaries(Edits):
     name = "canary"
     counts = False
 
-    def taken(self, experiment: Experiment) -> Callable[[Sample], bool] | None:
+    def sample_predicate(self, experiment: Experiment) -> Callable[[Sample], bool] | None:
         return (lambda sample: bool(_which(sample))) if experiment.edit_models == (CLIENT,) else None
 
-    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
+    def column_names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         return f"{CONTROL}{_which(matrix.sample_of(number))}", ""
 
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of a control, under the sample that it controls."""
-        there = {sample.id for sample in matrix.samples} if self.taken(matrix.experiment) else set[str]()
+        there = {sample.id for sample in matrix.samples} if self.sample_predicate(matrix.experiment) else set[str]()
         for number, sample in enumerate(matrix.samples) if there else ():
             of = str(sample.facts.get(CONTROL_OF, ""))
             if _which(sample) in CONTROLS and of in there:

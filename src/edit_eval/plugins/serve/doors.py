@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.files.given import UnfitFile, read_bytes
+from edit_eval.files.user_files import UnfitFile, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.plugins.serve.pickles import Array, RawPicture, RefusedPickle, read_pickle
-from edit_eval.plugins.serve.pictures import MOST_BYTES, Sent, decoded_text, sent
+from edit_eval.plugins.serve.pictures import MOST_BYTES, Sent, check_picture, decode_data_url
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.text import Text
 
@@ -55,7 +55,7 @@ class Reward(NamedTuple):
     judges: Mapping[str, Reward] = MappingProxyType({})
     """What each judge says, by its name; empty of a pair that was not judged."""
 
-    def named(self, name: str) -> Reward:
+    def find_reward(self, name: str) -> Reward:
         """Returns the reward of that name: a judge's own, or the first judge's."""
         if not self.judges:
             return self
@@ -79,7 +79,7 @@ class SentPictures:
 
         `name` is used in errors. Raises `PictureError`, and `BadRequest` for too many bytes of files, or pixels.
         """
-        picture = self._opened(given, name)
+        picture = self._read_picture(given, name)
         if picture.digest not in self._counted:
             self._counted.add(picture.digest)
             self._pixels += picture.width * picture.height
@@ -87,15 +87,15 @@ class SentPictures:
                 raise BadRequest(f"its pictures have more than {MOST_PIXELS:,} pixels: send fewer pairs a request")
         return picture
 
-    def _opened(self, given: Any, name: str) -> Sent:
+    def _read_picture(self, given: Any, name: str) -> Sent:
         if isinstance(given, str):
             if given not in self._seen:
-                self._seen[given] = sent(decoded_text(given, name), name)
+                self._seen[given] = check_picture(decode_data_url(given, name), name)
             return self._seen[given]
         if isinstance(given, RawPicture):
-            return sent(given.file(name), name)
+            return check_picture(given.file(name), name)
         if isinstance(given, bytes | bytearray):
-            return sent(bytes(given), name)
+            return check_picture(bytes(given), name)
         if isinstance(given, dict) and [*given] == ["path"] and isinstance(given["path"], str):
             return self._file(given["path"], name)
         raise PictureError(f"{name}: {type(given).__name__}, not a picture")
@@ -112,7 +112,7 @@ class SentPictures:
                 self._from_files += len(data)
                 if self._from_files > MOST_FROM_FILES:
                     raise BadRequest(f"it names files of more than {MOST_FROM_FILES:,} bytes: send fewer pairs")
-                self._seen[key] = sent(data, name)
+                self._seen[key] = check_picture(data, name)
             return self._seen[key]
         except (UnfitFile, OSError, ValueError) as error:
             raise PictureError(f"{name}: no such file below --root, or none that can be read") from error
@@ -156,19 +156,19 @@ PICKLE, JSON = "application/octet-stream", "application/json"
 # -- requests --
 
 
-def parsed(media: str, body: bytes) -> Unchecked:
+def parse_body(media: str, body: bytes) -> Unchecked:
     """Decodes a body. Raises `RefusedPickle` or `BadRequest`."""
-    return _unpickled(body) if media == PICKLE else _parsed(body)
+    return _parse_pickle(body) if media == PICKLE else _parse_json(body)
 
 
-def _unpickled(body: bytes) -> Unchecked:
+def _parse_pickle(body: bytes) -> Unchecked:
     request = read_pickle(body)
     if not isinstance(request, dict) or not all(isinstance(key, str) for key in request):
         raise RefusedPickle("not a dictionary")
     return request
 
 
-def _parsed(body: bytes) -> Unchecked:
+def _parse_json(body: bytes) -> Unchecked:
     try:
         request = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -335,7 +335,7 @@ def _unirl_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     results: list[JsonObject] = []
     errors: list[dict[str, str]] = []
     for names, outcome in zip(given.names, outcomes, strict=True):
-        wanted = {name: outcome.named(name) for name in names}
+        wanted = {name: outcome.find_reward(name) for name in names}
         results.append({name: {"score": it.reward} for name, it in wanted.items() if it.reward is not None})
         errors.append({name: it.reason or "no score" for name, it in wanted.items() if it.reward is None})
     return {"results": results, "errors": errors}
@@ -370,7 +370,7 @@ DOORS = {
 """Doors by name; of those that share a path, the first that knows a body handles it."""
 
 
-def opened(names: Sequence[str]) -> list[Door]:
+def choose_doors(names: Sequence[str]) -> list[Door]:
     """Returns the doors of these names, in the order they are tried. Raises `ConfigurationError`."""
     if unknown := [name for name in names if name not in DOORS]:
         raise ConfigurationError(Text("--door {}: there is no such door; there are {}", unknown[0], [*DOORS]))

@@ -38,7 +38,7 @@ from edit_eval.store.examined import take_examinations
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
-from edit_eval.store.subjects.contract import Shown
+from edit_eval.store.subjects.contract import InputPicture
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 from edit_eval.workers.messages import PictureFile
@@ -69,13 +69,13 @@ def number_of(sample_id: str) -> int:
 class _Recorder(Recorder):
     """Records edits that came with requests: they are identified by their files, and cannot be made again."""
 
-    def _picture(self, shown: Shown) -> PictureFile:
+    def _picture(self, shown: InputPicture) -> PictureFile:
         if shown.pixels:
             return {"path": os.path.abspath(self._directory.path / shown.path), "digest": shown.pixels}
         return super()._picture(shown)
 
     def leave(self, task: Task) -> bool:
-        self.failed(task, "a picture of it can no longer be read", "")  # a service has no later start
+        self.record_failure(task, "a picture of it can no longer be read", "")  # a service has no later start
         return True
 
     def _make_again(self, number: int, reason: str, task: Task) -> None:
@@ -139,14 +139,14 @@ class Ledger:
         self.matrix = Matrix(experiment)
         plain = self._configuration.as_plain()
         plain["edit_models"] = {CLIENT.name: {"type": CLIENT.type, "params": {}}}
-        record = experiment.record(self._configuration.folder)
+        record = experiment.to_record(self._configuration.folder)
         resolved = {**record, "kinds": [Canaries.name], "grows": True}  # the latter for who follows or joins it
         self.directory.write_configuration(plain, resolved)
         if self.environment:
             self.directory.write_environment(self.environment)
         take_examinations(experiment, self.directory.path)
         self.recorder = _Recorder(self.matrix, self.directory, self._work, self._audience)
-        in_vain = self.recorder.in_vain
+        in_vain = self.recorder.is_obsolete
         self._work.in_vain = lambda task: not any(map(self._is_wanted, task.units)) or in_vain(task)
         self._laid: dict[str, str] = {}
 
@@ -155,14 +155,14 @@ class Ledger:
         """True if the next pair goes into a new run; it must wait until no task of this one is under way."""
         return len(self.matrix.samples) >= self.most_pairs
 
-    def turn_over(self) -> None:
+    def rotate_runs(self) -> None:
         """Begins a new run, and deletes the oldest while all of them exceed the size limit."""
         with self._syncing:
-            self._turn_over()
+            self._rotate_runs()
 
-    def _turn_over(self) -> None:
+    def _rotate_runs(self) -> None:
         self._end()
-        sizes = {path: _weight(path) for path in self.volumes()}
+        sizes = {path: _folder_size(path) for path in self.volumes()}
         while sum(sizes.values()) > self._most_bytes and len(sizes) > 1:
             oldest = next(iter(sizes))
             self._note(Text("{} is deleted: the ledger takes more than --ledger-size", oldest))
@@ -199,7 +199,7 @@ class Ledger:
         index = len(self.matrix.samples)
         sample_id = name_of(index, pair.id)
         new = not all(picture.digest in self._laid for picture in pair.pictures.values())
-        pictures = {name: self._lay("source", name, picture) for name, picture in pair.pictures.items()}
+        pictures = {name: self._write_picture("source", name, picture) for name, picture in pair.pictures.items()}
         here = self.directory.path.absolute()
         facts = {name: value for name, value in pair.facts.items() if name not in OUR_FACTS}
         said = {name: value for name, value in (("door", pair.door), (CONTROL_OF, pair.of)) if value}
@@ -231,7 +231,7 @@ class Ledger:
             edit = replace(
                 self.matrix.edits[number],
                 status=Status.OK,
-                image=self._lay(CLIENT.name, pair.id, pair.edit),
+                image=self._write_picture(CLIENT.name, pair.id, pair.edit),
                 pixels=pair.edit.digest,
                 width=pair.edit.width,
                 height=pair.edit.height,
@@ -241,7 +241,7 @@ class Ledger:
             self.directory.append("edits", {**edit_record(edit), "at": time.time()})
         return number
 
-    def _lay(self, kind: str, name: str, picture: Sent) -> str:
+    def _write_picture(self, kind: str, name: str, picture: Sent) -> str:
         """Writes a picture's file, once; returns its path in the run."""
         if picture.digest not in self._laid:
             name = name_of(len(self._laid), name)  # the digest's beginning in the name may be another picture's, too
@@ -287,5 +287,5 @@ class Ledger:
                     self._refused = error
 
 
-def _weight(folder: Path) -> int:
+def _folder_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -53,9 +53,9 @@ class LiveService(Protocol):
     """The latest edits of clients, with the first judge's judgements."""
 
     @property
-    def waiting(self) -> int: ...
+    def n_waiting(self) -> int: ...
 
-    def by_status(self) -> Counter[tuple[str, str]]: ...
+    def count_by_status(self) -> Counter[tuple[str, str]]: ...
 
     def replicas(self) -> list[JudgeOnDevices]: ...
 
@@ -85,7 +85,7 @@ class ServiceLive:
         """Returns the current state of the service."""
         service, now = self._service, time.time()
         statuses: dict[str, dict[str, int]] = {}
-        for (judge, status), count in service.by_status().items():
+        for (judge, status), count in service.count_by_status().items():
             statuses.setdefault(judge, {})[status] = count
         every = Counter({status: count for of in statuses.values() for status, count in of.items()})
         failed = sum(every[status.value] for status in JUDGE_FAILED)
@@ -104,13 +104,13 @@ class ServiceLive:
             for replica in service.replicas()
         ]
         view = ServiceView(
-            waiting=service.waiting,
+            waiting=service.n_waiting,
             per_second=len(lately) / over,
             p50=seconds[len(seconds) // 2] if seconds else None,
             p99=seconds[len(seconds) * 99 // 100] if seconds else None,
             statuses=statuses,
             near_copies=None if window is None else window.share,
-            canaries={} if window is None else window.of_canaries(),
+            canaries={} if window is None else window.canary_rewards(),
             alarms=tuple(map(str.__str__, watch.alarms[-5:])) if watch is not None else (),
             latest=tuple(self._latest()),
         )
@@ -133,7 +133,7 @@ class ServiceLive:
 
     def _data_url(self, picture: Sent) -> str:
         try:
-            data = self._service.openers.small(picture.data, SIDE)
+            data = self._service.openers.decode_small(picture.data, SIDE)
         except PictureError:  # damaged
             return ""
         return f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"

@@ -22,7 +22,15 @@ import msgspec
 
 from edit_eval.errors import PictureError
 from edit_eval.plugins.serve.doors import BadRequest, Door, Given
-from edit_eval.plugins.serve.opening import LONGEST_ANSWER, SECONDS, Opened, Order, received, send, whole
+from edit_eval.plugins.serve.opening import (
+    LONGEST_ANSWER,
+    SECONDS,
+    Opened,
+    Order,
+    receive_message,
+    restore_bytes,
+    send_message,
+)
 
 T = TypeVar("T")
 MOST_OPENERS = 4
@@ -50,11 +58,11 @@ class NoOpener(Exception):
     """No opener could be started or kept (out of descriptors, processes or memory), or the service ends."""
 
 
-class Late(Exception):
+class OpeningTimeout(Exception):
     """Not opened before the client's patience was over."""
 
 
-class StoodStill(OSError):
+class OpenerStalled(OSError):
     """An opener has done nothing for `STANDSTILL` seconds."""
 
 
@@ -94,18 +102,18 @@ class Openers:
         def pairs() -> tuple[str, Given]:
             opened, data = self._ask(order, body, until)
             every = dict(zip((digest for digest, _ in opened.pictures), data, strict=True))
-            return opened.door, opened.given._replace(pairs=[whole(pair, every) for pair in opened.given.pairs])
+            return opened.door, opened.given._replace(pairs=[restore_bytes(pair, every) for pair in opened.given.pairs])
 
         return self._queue.take(client, len(body), pairs)
 
-    def small(self, picture: bytes, side: int, draft: int = 0) -> bytes:
+    def decode_small(self, picture: bytes, side: int, draft: int = 0) -> bytes:
         """Has a picture decoded, as `pictures.small_rgb` or, without `draft`, `thumbnail`. Raises `PictureError`."""
         until = time.monotonic() + PICTURE_SECONDS
         try:
             order = Order(len(picture), SECONDS, side=side, draft=draft)
             turn = self._queue.take("", len(picture), lambda: self._ask(order, bytearray(picture), until))
             return turn.result()[1][0]
-        except (BadRequest, Late, NoOpener) as error:
+        except (BadRequest, OpeningTimeout, NoOpener) as error:
             raise PictureError(str(error)) from error
 
     def close(self) -> None:
@@ -129,20 +137,20 @@ class Openers:
         try:
             for _ in range(TRIES):
                 if time.monotonic() > until:
-                    raise Late
+                    raise OpeningTimeout
                 opener = opener or self._start()
                 ending, opener = opener, None
                 try:
                     opened, data = ending.ask(order, body, until)
                 except (OSError, ValueError, EOFError) as error:
-                    late, stood = isinstance(error, TimeoutError), isinstance(error, StoodStill)
+                    late, stood = isinstance(error, TimeoutError), isinstance(error, OpenerStalled)
                     if late or stood:
                         ending.kill()
                     over = self._forget(ending)
                     if self._closed:
                         raise NoOpener from None
                     if late:
-                        raise Late from None
+                        raise OpeningTimeout from None
                     if stood or (over < 0 and -over not in OF_THE_REQUEST):
                         continue
                     if crashed or over == -signal.SIGXCPU:
@@ -273,8 +281,8 @@ class _Opener:
     def ask(self, order: Order, body: bytearray, until: float) -> tuple[Opened, list[bytes]]:
         """Sends an order; returns the answer, and then empties `body`. Raises `OSError`, `EOFError`, `ValueError`."""
         self._socket.begin(until)
-        send(self._file, msgspec.msgpack.encode(order), [body])
-        opened: Opened | None = received(self._file, Opened, LONGEST_ANSWER + _HEADROOM)
+        send_message(self._file, msgspec.msgpack.encode(order), [body])
+        opened: Opened | None = receive_message(self._file, Opened, LONGEST_ANSWER + _HEADROOM)
         if opened is None:
             raise EOFError
         data = [self._file.read(size) for _, size in opened.pictures]
@@ -320,18 +328,18 @@ class _Watched(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Raises `TimeoutError` when time is over, `StoodStill`, and other `OSError`."""
-        return self._patiently(self._socket.recv_into, buffer)
+        return self._retry_until_deadline(self._socket.recv_into, buffer)
 
     def write(self, data: Any) -> int:
         """Raises what `readinto` does."""
-        return self._patiently(self._socket.send, data)
+        return self._retry_until_deadline(self._socket.send, data)
 
     def close(self) -> None:
         if not self.closed:
             self._socket.close()
         super().close()
 
-    def _patiently(self, do: Callable[[Any], int], data: Any) -> int:
+    def _retry_until_deadline(self, do: Callable[[Any], int], data: Any) -> int:
         while True:
             self._socket.settimeout(min(LOOKED_EVERY, max(0.1, self._until - time.monotonic())))
             try:
@@ -343,7 +351,7 @@ class _Watched(io.RawIOBase):
                 if (used := _processor_time(self._process)) is None or used != self._used:
                     self._used, self._since = used or 0, now
                 elif now - self._since > STANDSTILL:
-                    raise StoodStill from None
+                    raise OpenerStalled from None
 
 
 def _processor_time(process: int) -> int | None:

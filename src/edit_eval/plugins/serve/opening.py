@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import PictureError
-from edit_eval.plugins.serve.doors import DOORS, MOST_FROM_FILES, BadRequest, Given, SentPictures, door_of, parsed
+from edit_eval.plugins.serve.doors import DOORS, MOST_FROM_FILES, BadRequest, Given, SentPictures, door_of, parse_body
 from edit_eval.plugins.serve.native import read_native
 from edit_eval.plugins.serve.pickles import RefusedPickle
 from edit_eval.plugins.serve.pictures import Sent, small_rgb, thumbnail
@@ -73,7 +73,7 @@ class Opened(msgspec.Struct):
     """Digest and size of each, in the order in which they follow."""
 
 
-def send(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes | bytearray] = ()) -> None:
+def send_message(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes | bytearray] = ()) -> None:
     """Writes a message. Raises `OSError`."""
     file.write(_LENGTH.pack(len(document)) + document)
     for part in parts:
@@ -81,7 +81,7 @@ def send(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes | bytea
     file.flush()
 
 
-def received(file: io.BufferedRWPair, kind: type[Any], most: int) -> Any:
+def receive_message(file: io.BufferedRWPair, kind: type[Any], most: int) -> Any:
     """Reads a message's document; None at the end. Raises `ValueError` for what is none."""
     head = file.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
@@ -104,14 +104,14 @@ def main(descriptor: int) -> None:
     _limit(resource.RLIMIT_FSIZE, 0)
     connection = socket.socket(fileno=descriptor)
     with contextlib.suppress(OSError), connection, connection.makefile("rwb") as file:
-        while (order := received(file, Order, 1 << 20)) is not None:
+        while (order := receive_message(file, Order, 1 << 20)) is not None:
             body = file.read(order.size)
             if len(body) < order.size:
                 return
-            with _limited(len(body), order.seconds, MOST_FROM_FILES if order.root else 0):
+            with _limit_resources(len(body), order.seconds, MOST_FROM_FILES if order.root else 0):
                 document, parts = _answer(order, body)
             del body
-            send(file, document, parts)
+            send_message(file, document, parts)
 
 
 def _answer(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
@@ -122,7 +122,7 @@ def _answer(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
             return msgspec.msgpack.encode(Opened(pictures=[("", len(shown))])), [shown]
         return _read(order, body)
     except (BadRequest, RefusedPickle, PictureError) as error:
-        why = _shown(str(error))
+        why = _shorten_reason(str(error))
     except MemoryError:
         why = "refused: to open it takes more memory than a request of its size may"
     except Exception as error:  # whatever a stranger's bytes can bring about is the end of that request alone
@@ -130,7 +130,7 @@ def _answer(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
     return msgspec.msgpack.encode(Opened(refused=why)), []
 
 
-def _shown(reason: str) -> str:
+def _shorten_reason(reason: str) -> str:
     """Returns a reason that is short enough, and can be written."""
     return reason[:1000].encode("utf-8", "replace").decode()
 
@@ -139,13 +139,13 @@ def _read(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
     root = Path(order.root) if order.root else None
     if order.doors:
         here = [DOORS[name] for name in order.doors]
-        request = parsed(here[0].media, body)
+        request = parse_body(here[0].media, body)
         door = door_of(here, request)
         name, given = door.name, door.read(request, SentPictures(root))
     else:
         name, given = NATIVE, read_native(body, root)
     parts: dict[str, bytes] = {}
-    pairs = [_bare(pair, parts) for pair in given.pairs]
+    pairs = [_strip_bytes(pair, parts) for pair in given.pairs]
     sizes = [(digest, len(data)) for digest, data in parts.items()]
     document = msgspec.msgpack.encode(Opened("", name, given._replace(pairs=pairs), sizes))
     if len(document) > LONGEST_ANSWER:
@@ -153,10 +153,10 @@ def _read(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
     return document, [*parts.values()]
 
 
-def _bare(pair: Submission | str, parts: dict[str, bytes]) -> Submission | str:
+def _strip_bytes(pair: Submission | str, parts: dict[str, bytes]) -> Submission | str:
     """Returns a pair without the bytes of its pictures, which go into `parts`; or why it cannot be kept."""
     if isinstance(pair, str):
-        return _shown(pair)
+        return _shorten_reason(pair)
     bare = pair._replace(
         pictures={name: replace(picture, data=b"") for name, picture in pair.pictures.items()},
         edit=replace(pair.edit, data=b""),
@@ -170,7 +170,7 @@ def _bare(pair: Submission | str, parts: dict[str, bytes]) -> Submission | str:
     return bare
 
 
-def whole(pair: Submission | str, data: dict[str, bytes]) -> Submission | str:
+def restore_bytes(pair: Submission | str, data: dict[str, bytes]) -> Submission | str:
     """Returns a pair with the bytes of its pictures again."""
     if isinstance(pair, str):
         return pair
@@ -182,7 +182,7 @@ def whole(pair: Submission | str, data: dict[str, bytes]) -> Submission | str:
 
 
 @contextlib.contextmanager
-def _limited(size: int, seconds: int, files: int) -> Iterator[None]:
+def _limit_resources(size: int, seconds: int, files: int) -> Iterator[None]:
     """Limits memory and processor time until a request of `size` bytes is opened, which may read `files` bytes."""
     used = sum(os.times()[:2])
     _limit(resource.RLIMIT_CPU, int(used) + 1 + seconds + size // BYTES_A_SECOND)

@@ -167,7 +167,7 @@ def _with_plain_keys(code: bytes, keys: slice) -> None:
     _Unpickler.dispatch[code[0]] = load_checked
 
 
-def _refused(unpickler: Any) -> None:
+def _refuse_set(unpickler: Any) -> None:
     raise RefusedPickle("refused: a set")
 
 
@@ -175,7 +175,7 @@ _with_plain_keys(pickle.SETITEM, slice(-2, -1))
 _with_plain_keys(pickle.SETITEMS, slice(None, None, 2))
 _with_plain_keys(pickle.DICT, slice(None, None, 2))
 for _code in (pickle.EMPTY_SET, pickle.FROZENSET, pickle.ADDITEMS):
-    _Unpickler.dispatch[_code[0]] = _refused
+    _Unpickler.dispatch[_code[0]] = _refuse_set
 
 
 def read_pickle(data: bytes) -> Any:

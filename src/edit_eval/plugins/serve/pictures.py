@@ -50,7 +50,7 @@ class Sent:
         return SUFFIXES[self.format]
 
 
-def sent(data: bytes, name: str) -> Sent:
+def check_picture(data: bytes, name: str) -> Sent:
     """Checks a picture's header and end; `name` is used in errors.
 
     Raises `PictureError` if it is not a picture, is of another format, too large or truncated. Damage in the middle is
@@ -88,7 +88,7 @@ def _quality(picture: Any) -> int | None:
     return max(1, min(100, round((200 - share) / 2 if share <= 100 else 5000 / share)))
 
 
-def decoded_text(text: str, name: str) -> bytes:
+def decode_data_url(text: str, name: str) -> bytes:
     """Decodes a data URL, or bare base64. Raises `PictureError`."""
     head, comma, rest = text.partition(",") if text.startswith("data:") else ("", "", text)
     if comma and not head.endswith(";base64"):

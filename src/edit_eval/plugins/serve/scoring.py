@@ -24,17 +24,17 @@ from edit_eval.benchmarks.table import EDIT_COLUMNS, TableBenchmark
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.config.shipped import shipped
-from edit_eval.config.shorthand import look_at_judge, on_devices
+from edit_eval.config.shipped import find_shipped_files
+from edit_eval.config.shorthand import read_judge_flag, set_devices
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
 from edit_eval.pictures import write_durably
-from edit_eval.protocols.asked import asked_judges
+from edit_eval.protocols.asked import make_judges
 from edit_eval.records import Judgement, Scale, Status
-from edit_eval.reporting.remarks import examined_words
+from edit_eval.reporting.remarks import examination_words
 from edit_eval.run import Run, evaluate
-from edit_eval.store.run_directory import of_ledger
+from edit_eval.store.run_directory import resolve_ledger
 from edit_eval.text import Text
 
 EDITS = "edits"
@@ -67,9 +67,9 @@ class Scored:
     """The run directory, with all questions and replies."""
 
     @classmethod
-    def of(cls, judgement: Judgement, run: Run) -> Scored:
+    def from_judgement(cls, judgement: Judgement, run: Run) -> Scored:
         """Builds it from a judgement of a run."""
-        readings, known = len(judgement.readings), run.examined.get(judgement.judge)
+        readings, known = len(judgement.readings), run.judge_examinations.get(judgement.judge)
         spread = judgement.spread.get(judgement.headline)
         return cls(
             id=judgement.sample_id,
@@ -82,7 +82,7 @@ class Scored:
             scores=judgement.scores,
             missing={name: status.value for name, (status, _) in judgement.missing.items()},
             scale=run.results.scoring[judgement.judge].scales[judgement.headline],
-            passport="" if known is None else examined_words(known.document),
+            passport="" if known is None else examination_words(known.document),
             run=str(run.path),
         )
 
@@ -183,7 +183,7 @@ def score_table(
     for `evaluate`.
     """
     pictures: str | None = None
-    if (folder := of_ledger(Path(table)) / "config").is_dir():
+    if (folder := resolve_ledger(Path(table)) / "config").is_dir():
         run = Run(folder.parent)
         table, language, pictures = table_of(run), language or run.language, "/"
     configuration = configuration_of(
@@ -198,7 +198,7 @@ def score_table(
         progress=progress,
     )
     run = evaluate(configuration, run_dir=run_dir, examinations=examinations, report=False, command=command)
-    return [Scored.of(judgement, run) for judgement in run.results.judgements]
+    return [Scored.from_judgement(judgement, run) for judgement in run.results.judgements]
 
 
 def configuration_of(
@@ -254,18 +254,18 @@ def judges_of(written: str, devices: str) -> tuple[JsonObject, JsonObject]:
     Of a configuration those that are asked about one edit: here there is no other to compare it with. Raises
     `ConfigurationError` saying what to give instead.
     """
-    if not written.lower().endswith((".yaml", ".yml")) and written not in shipped():
+    if not written.lower().endswith((".yaml", ".yml")) and written not in find_shipped_files():
         try:
-            draft = look_at_judge(written)
+            draft = read_judge_flag(written)
         except ConfigurationError as error:
-            if meant := did_you_mean(written, shipped()):
+            if meant := did_you_mean(written, find_shipped_files()):
                 error.add_note(Text("--judge takes a configuration, too{}", meant))
             raise
-        return {draft.name: on_devices(draft.section, devices) if draft.wants_device else draft.section}, {}
+        return {draft.name: set_devices(draft.section, devices) if draft.wants_device else draft.section}, {}
     configuration = load_configuration(
         written, data_may_be_missing=True, devices=None if devices == "auto" else devices
     )
-    plain, of_one = configuration.as_plain(), [judge.name for judge in asked_judges(configuration) if judge.of_one]
+    plain, of_one = configuration.as_plain(), [judge.name for judge in make_judges(configuration) if judge.of_one]
     if not of_one:
         raise ConfigurationError(
             Text("{}: its judges compare two edits; `score` needs one that is asked about one edit", written)
@@ -281,7 +281,7 @@ def judges_of(written: str, devices: str) -> tuple[JsonObject, JsonObject]:
 
 def _column_of(table: str | Path) -> str:
     """Finds the column of edits by its name. Raises `ConfigurationError` if no column has a known name."""
-    there = TableBenchmark(TableBenchmark.Parameters(str(table))).looked_at()[0].columns()
+    there = TableBenchmark(TableBenchmark.Parameters(str(table))).inspect_table()[0].columns()
     plain = {name.lower().replace(" ", "_"): name for name in there}
     for name in EDIT_COLUMNS:
         if name in plain:

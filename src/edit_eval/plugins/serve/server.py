@@ -12,12 +12,12 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.serve.application import MOST_PAIRS, OnUnscored, make_app
-from edit_eval.plugins.serve.doors import opened
+from edit_eval.plugins.serve.doors import choose_doors
 from edit_eval.plugins.serve.scoring import judges_of
 from edit_eval.plugins.serve.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECOND, Service
 from edit_eval.plugins.serve.watch import WINDOW
 from edit_eval.plugins.web.guard import is_loopback
-from edit_eval.reporting.remarks import examined_words
+from edit_eval.reporting.remarks import examination_words
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 
@@ -83,7 +83,7 @@ def serve(
     """
     _give_memory_back()
     raise_descriptor_limit()
-    chosen = opened(doors)
+    chosen = choose_doors(doors)
     token = token_for(host, token)
     if root is not None and not root.is_dir():
         raise ConfigurationError(Text("--root {}: no such folder", root))
@@ -100,8 +100,8 @@ def serve(
             second=second,
             share=share,
         )
-        for name, examination in service.examined().items():
-            known, passport = examination.document, examined_words(examination.document)
+        for name, examination in service.load_examinations().items():
+            known, passport = examination.document, examination_words(examination.document)
             if examined and known.ended != "passed":
                 raise ConfigurationError(
                     Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, passport)

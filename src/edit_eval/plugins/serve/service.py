@@ -26,7 +26,7 @@ from edit_eval.execution.contract import Records
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import Interruption
-from edit_eval.execution.engine.workload import is_left, settled
+from edit_eval.execution.engine.workload import is_left, work_number
 from edit_eval.execution.layout import environment_record
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.session import Session
@@ -38,14 +38,14 @@ from edit_eval.plugins.serve.live import SHOWN, JudgeOnDevices, ServiceLive
 from edit_eval.plugins.serve.openers import Openers
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.plugins.serve.watch import Watch
-from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.records import Edit, Judgement, Picture, Sample, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
-from edit_eval.store.examined import Examination, examined
-from edit_eval.store.provenance import ModelsSay
+from edit_eval.store.examined import Examination, load_examinations
+from edit_eval.store.provenance import SelfDescriptionCheck
 from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text
 
@@ -88,7 +88,7 @@ class Pending:
         self._groups: OrderedDict[tuple[str, str], deque[int]] = OrderedDict()
         self.count = 0
 
-    def put(self, question: str, shares: str, cell: int) -> None:
+    def add_cell(self, question: str, shares: str, cell: int) -> None:
         """Adds a cell."""
         self._groups.setdefault((question, shares), deque()).append(cell)
         self.count += 1
@@ -119,7 +119,7 @@ class Pending:
         return cells
 
 
-class _Audience(Spectator):
+class _ServiceSpectator(Spectator):
     """Passes the engine's judgements and notes on to the service."""
 
     def __init__(self, service: Service) -> None:
@@ -129,7 +129,7 @@ class _Audience(Spectator):
         self._service.tell(text)
 
     def judgement(self, judgement: Judgement) -> None:
-        self._service.judged(judgement)
+        self._service.record_judgement(judgement)
 
     def edit(self, edit: Edit) -> None:
         return
@@ -160,7 +160,7 @@ class Service:
         self.tell, self._grace, self._command, self._examinations = tell, grace, command, examinations
         if configuration.execution.driver != "local":
             raise ConfigurationError(Text("execution.driver: a service runs on this machine; write `local`"))
-        self.judges: list[AskedJudge] = asked_judges(self.configuration)
+        self.judges: list[AskedJudge] = make_judges(self.configuration)
         if replaying := [judge.name for judge in self.judges if judge.replays]:
             raise ConfigurationError(
                 Text("{} repeats replies that were given elsewhere, and cannot judge what is new", replaying[0])
@@ -185,7 +185,7 @@ class Service:
         self._wake_out, self._wake_in = os.pipe()
         for end in (self._wake_out, self._wake_in):
             os.set_blocking(end, False)
-        self._audience = _Audience(self)
+        self._audience = _ServiceSpectator(self)
         self.work = Work(kept={f"judge:{judge.name}" for judge in self.judges})
         more = {} if most_pairs is None else {"most_pairs": most_pairs}
         self.ledger = Ledger(
@@ -249,22 +249,22 @@ class Service:
         self._wake()
 
     @property
-    def closing(self) -> bool:
+    def is_closing(self) -> bool:
         """True if it takes no more pairs."""
         return self._closing.is_set()
 
-    def by_status(self) -> Counter[tuple[str, str]]:
+    def count_by_status(self) -> Counter[tuple[str, str]]:
         """Counts clients' edits by judge and status."""
         away = {(judge.name, Status.SKIPPED.value): self.turned_away for judge in self.judges if self.turned_away}
         return Counter(dict(list(self.statuses.items()))) + Counter(away)
 
     @property
-    def waiting(self) -> int:
+    def n_waiting(self) -> int:
         """Number of admitted pairs without an answer."""
         return len(self._inbox) + len(self._held) + len(self._open)
 
     @property
-    def answering(self) -> list[AskedJudge]:
+    def main_judges(self) -> list[AskedJudge]:
         """The judges in every answer, the first one first: all but the second one, which is asked about a share."""
         return [judge for judge in self.judges if judge.name != self._second]
 
@@ -276,9 +276,9 @@ class Service:
             for replica in list(self._policy.replicas)
         ]
 
-    def examined(self) -> Mapping[str, Examination]:
+    def load_examinations(self) -> Mapping[str, Examination]:
         """Returns what is known of each judge."""
-        return examined(self.ledger.matrix.experiment, self.ledger.directory.path, self._examinations)
+        return load_examinations(self.ledger.matrix.experiment, self.ledger.directory.path, self._examinations)
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # the pipe is full: the engine will wake anyway
@@ -306,7 +306,7 @@ class Service:
         environment = {**environment_record(layout, machine), "command": " ".join(self._command), "folder": os.getcwd()}
         self.ledger.write_environment(environment)
         self.ledger.event("devices", devices=list(layout.devices))
-        say = ModelsSay(self.ledger.directory, strict=False)
+        say = SelfDescriptionCheck(self.ledger.directory, strict=False)
         gauges = Gauges(policy.replicas, self.ledger.event, machine)
 
         def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
@@ -320,7 +320,7 @@ class Service:
 
         with Interruption(self._grace) as interruption:
 
-            def wanted() -> str:
+            def check_interruption() -> str:
                 """Closes the service on a signal; tells the engine only when the grace time is over."""
                 ending = interruption()
                 if ending:
@@ -334,7 +334,7 @@ class Service:
                 cast("Records", self.ledger),
                 self._audience,
                 session.specifications(self._like_requests(), self.ledger.folder / "logs"),
-                interruption=wanted,
+                interruption=check_interruption,
                 observer=observe,
                 users=gauges.users,
                 more=self._more,
@@ -345,11 +345,11 @@ class Service:
                 with gauges:
                     engine.run()
             except KeyboardInterrupt:
-                self.tell(Text("{} pairs had no answer when the time was over", self.waiting))
+                self.tell(Text("{} pairs had no answer when the time was over", self.n_waiting))
             finally:
                 self._closing.set()
                 self.ended.set()
-                self._give_up()
+                self._fail_open_pairs()
                 self.openers.close()
                 if self.watch is not None:
                     self.watch.close()
@@ -373,26 +373,26 @@ class Service:
             self._held.append(self._inbox.popleft())
         writable = bool(self._held) and self._has_descriptors()
         if writable and self.ledger.is_full and not (self._open or self._late) and not self.work.tasks_left:
-            self.ledger.turn_over()
+            self.ledger.rotate_runs()
             for pending in self._pending.values():  # these are cells of the finished run, all abandoned
                 pending.clear()
         changed = False
         for _ in range(min(len(self._held), ADMITTED_AT_ONCE)):
             if writable and not self.ledger.is_full:
-                changed |= self._admitted(self._held[0])
+                changed |= self._admit_safely(self._held[0])
                 self._held.popleft()  # only now: were the ledger to fail, it would be among those that are told
         if self._held and writable and not self.ledger.is_full:
             self._wake()
         for judge in self.judges:
-            changed |= self._cut(judge.name)
+            changed |= self._cut_batches(judge.name)
         while self._abandoned:  # replies to cells already at a device are still recorded
             ticket = self._abandoned.popleft()
-            if self._at_work(ticket.number) is ticket:
+            if self._find_open_pair(ticket.number) is ticket:
                 self._forget(ticket)
                 matrix = self.ledger.matrix
                 for cell in matrix.cells.cells_of_subject(ticket.number):  # release tasks that wait for these
-                    self.work.settle(settled(cell))
-        if self._closing.is_set() and not self.waiting and not self._late:
+                    self.work.settle(work_number(cell))
+        if self._closing.is_set() and not self.n_waiting and not self._late:
             self.work.kept.clear()
             return True
         return changed
@@ -416,7 +416,7 @@ class Service:
             if loaded >= self.work.kept:
                 self.ready.set()
 
-    def _admitted(self, ticket: QueuedPair) -> bool:
+    def _admit_safely(self, ticket: QueuedPair) -> bool:
         """Admits a pair; whatever goes wrong over it is its own status, unless the ledger can no longer be written."""
         if ticket.gone:
             return False
@@ -432,44 +432,44 @@ class Service:
             return True
 
     def _admit(self, ticket: QueuedPair) -> bool:
-        ticket.pair = ticket.pair._replace(unasked=self._unasked(ticket.pair))
+        ticket.pair = ticket.pair._replace(unasked=self._choose_unasked(ticket.pair))
         number = ticket.number = self.ledger.add(ticket.pair)
         matrix = self.ledger.matrix
         self._open[number] = ticket
         added = False
         for judgement in matrix.cells.judgements_of(number):
             if not matrix.is_pending(judgement):  # its protocol cannot ask about this sample
-                self.judged(matrix.judgement(judgement))
+                self.record_judgement(matrix.judgement(judgement))
                 continue
             for cell in matrix.cells.cells_of(judgement):
                 judge, question = matrix.judge_of(cell).name, matrix.address(cell)[5]
-                if before := matrix.cells.before(cell):
-                    after = [settled(earlier) for earlier in before.values()]
+                if before := matrix.cells.prerequisites_of(cell):
+                    after = [work_number(earlier) for earlier in before.values()]
                     self.work.add(f"judge:{judge}", [cell], after=after)
                     added = True
                 else:
-                    self._pending[judge].put(question, ticket.pair.shares, cell)
+                    self._pending[judge].add_cell(question, ticket.pair.shares, cell)
         return added
 
-    def _unasked(self, pair: Submission) -> tuple[str, ...]:
+    def _choose_unasked(self, pair: Submission) -> tuple[str, ...]:
         """Returns the judges not asked about a pair: the second, except for its share, spread evenly over pairs."""
         if not self._second:
             return ()
         self._counted += not pair.canary
         return (self._second,) if pair.canary or self._counted % self._every else ()
 
-    def _cut(self, judge: str) -> bool:
+    def _cut_batches(self, judge: str) -> bool:
         """Makes tasks of a judge's waiting cells, as many as its devices can take."""
         pending, key = self._pending[judge], f"judge:{judge}"
         assert self._policy is not None
-        loaded = [replica for replica in self._policy.of(key) if replica.state is ReplicaState.LOADED]
+        loaded = [replica for replica in self._policy.replicas_of(key) if replica.state is ReplicaState.LOADED]
         if not pending.count or not loaded:
             return False
         hands = sum(replica.capacity for replica in loaded)
         size = self.configuration.judges[judge].placement.batch_size
         made = False
         while pending.count:
-            under_way = self.work.under_way(key)
+            under_way = self.work.count_ready_tasks(key)
             # Each replica prefetches one more task to open its pictures, and takes it only from a queue this long.
             most = hands + 2 * len(loaded) + 1 if pending.count >= size else hands
             if under_way >= most:
@@ -482,17 +482,17 @@ class Service:
 
     def _is_wanted(self, cell: int) -> bool:
         matrix = self.ledger.matrix
-        ticket = self._at_work(matrix.cells.parts(matrix.cells.judgement_of(cell))[0])
+        ticket = self._find_open_pair(matrix.cells.judgement_parts(matrix.cells.judgement_of(cell))[0])
         return ticket is not None and not ticket.gone and is_left(matrix, cell)
 
-    def _at_work(self, number: int) -> QueuedPair | None:
+    def _find_open_pair(self, number: int) -> QueuedPair | None:
         """Returns the pair whose edit has that number, if a judgement of it is still to come."""
         return self._open.get(number) or self._late.get(number)
 
-    def judged(self, judgement: Judgement) -> None:
+    def record_judgement(self, judgement: Judgement) -> None:
         """Records a final judgement; the last one a client waits for answers its ticket."""
         number = number_of(judgement.sample_id)
-        ticket = self._at_work(number)
+        ticket = self._find_open_pair(number)
         if ticket is None or not (ticket.pair.canary or judgement.judge in ticket.pair.unasked):
             self.statuses[judgement.judge, judgement.status.value] += 1
         if ticket is None:
@@ -514,13 +514,13 @@ class Service:
 
     def _see(self, ticket: QueuedPair, second: Judgement | None = None) -> None:
         if self.watch is not None:
-            self.watch.saw(ticket.pair, ticket.judgements[self.judges[0].name], second)
+            self.watch.observe_answer(ticket.pair, ticket.judgements[self.judges[0].name], second)
 
     def _forget(self, ticket: QueuedPair) -> None:
         self._open.pop(ticket.number, None)
         self._late.pop(ticket.number, None)
 
-    def _give_up(self) -> None:
+    def _fail_open_pairs(self) -> None:
         """Fails all unanswered pairs."""
         for ticket in [*self._inbox, *self._held, *self._open.values()]:
             if not ticket.answer.done():

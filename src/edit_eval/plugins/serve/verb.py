@@ -10,7 +10,7 @@ import typer
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import JUDGE, RunDir, added, answer, end_if_short, say, words
+from edit_eval.verbs.command_line import JUDGE, RunDir, answer, collect_arguments, end_if_short, say, words
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ScoreVerb(Verb):
             "progress": progress,
             "command": ("edit-eval", *sys.argv[1:]),
             **({"language": language} if language else {}),
-            **added("score"),
+            **collect_arguments("score"),
         }
         if len(what) == 3:
             scores = score_pair(*what, category=category, **how)
@@ -165,7 +165,7 @@ class ServeVerb(Verb):
             share=share,
             tell=say,
             command=("edit-eval", *sys.argv[1:]),
-            **added("serve"),
+            **collect_arguments("serve"),
         )
 
 

@@ -34,12 +34,12 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from edit_eval.config.components import named
+from edit_eval.config.components import import_registered
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import EditEvalError
 from edit_eval.pictures import GREY, read_picture
 from edit_eval.plugins.audit.drift import JudgedTwice, chance_of
-from edit_eval.plugins.serve.pictures import Sent, sent, small_rgb
+from edit_eval.plugins.serve.pictures import Sent, check_picture, small_rgb
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.records import Judgement
 from edit_eval.text import Text
@@ -118,7 +118,7 @@ class Window:
     pays: list[bool] = field(default_factory=list)
     """For each source with a canary: True if the unchanged source has a higher reward than the median of its edits."""
 
-    def by_source(self) -> dict[str, float]:
+    def copies_by_source(self) -> dict[str, float]:
         """Returns the share of near-copies for each source."""
         return _means((pair.source, pair.copied) for pair in self.seen if pair.copied is not None)
 
@@ -128,7 +128,7 @@ class Window:
         looked_at = [pair.copied for pair in self.seen if pair.copied is not None]
         return fmean(looked_at) if looked_at else 0.0
 
-    def of_canaries(self) -> dict[str, float]:
+    def canary_rewards(self) -> dict[str, float]:
         """Returns the mean reward of each kind of canary."""
         scenes = ((name, reward) for name, reward in self.again.items() if name[0] in (RIGHT, COPY))
         return _means((kind, reward) for (kind, _), reward in {**dict(scenes), **self.canaries}.items())
@@ -154,7 +154,9 @@ def has_risen(before: Iterable[float], now: Iterable[float]) -> bool:
 
 def copies_have_risen(before: Sequence[Window], now: Window) -> bool:
     """True if there are more near-copies than before; for an unchanged policy, in at most `LEVEL` of windows."""
-    return has_risen((share for window in before for share in window.by_source().values()), now.by_source().values())
+    return has_risen(
+        (share for window in before for share in window.copies_by_source().values()), now.copies_by_source().values()
+    )
 
 
 def judges_part(before: Sequence[Window], now: Window) -> bool:
@@ -162,7 +164,7 @@ def judges_part(before: Sequence[Window], now: Window) -> bool:
     return has_risen((gap for window in before for gap in _means(window.apart).values()), _means(now.apart).values())
 
 
-def judged_twice(before: Mapping[CanaryName, float], now: Mapping[CanaryName, float]) -> list[JudgedTwice]:
+def pair_canaries(before: Mapping[CanaryName, float], now: Mapping[CanaryName, float]) -> list[JudgedTwice]:
     """Returns the canaries that were judged both times."""
     return [JudgedTwice(name[1], name[0], before[name], now[name]) for name in now if name in before]
 
@@ -171,7 +173,7 @@ def judge_has_changed(
     first: Mapping[CanaryName, float], now: Mapping[CanaryName, float], repeated: Sequence[JudgedTwice] = ()
 ) -> bool:
     """True if canaries are judged differently than at first: changed by more than when they were `repeated` since."""
-    changed = judged_twice(first, now)
+    changed = pair_canaries(first, now)
     return bool(changed) and chance_of(changed, repeated) < LEVEL
 
 
@@ -219,9 +221,9 @@ def _pixels(small: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
 
 
 @cache
-def drawn_scenes(language: str) -> tuple[Submission, ...]:
+def draw_scenes(language: str) -> tuple[Submission, ...]:
     """Returns drawn scenes, each with its right edit and unchanged. Raises `EditEvalError` if they cannot be saved."""
-    ladder, painter = named("benchmark", "ladder"), named("edit_model", "scene_rungs")
+    ladder, painter = import_registered("benchmark", "ladder"), import_registered("edit_model", "scene_rungs")
     drawn = painter(painter.Parameters())
     scenes = []
     for sample in ladder(ladder.Parameters(language=language, scenes=SCENES, size=SCENE_SIDE)).samples():
@@ -232,8 +234,8 @@ def drawn_scenes(language: str) -> tuple[Submission, ...]:
         edit = drawn.edit(EditRequest(pictures=opened, instruction=sample.instruction, seed=0), lambda step, of: None)
         data = io.BytesIO()
         edit.save(data, "PNG")
-        source = sent(files["source"], sample.id)
-        canary = sent(data.getvalue(), sample.id)
+        source = check_picture(files["source"], sample.id)
+        canary = check_picture(data.getvalue(), sample.id)
         scenes.append(
             Submission({"source": source}, sample.instruction, canary, sample.category, canary=sample.tags[0])
         )
@@ -276,7 +278,7 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
-    def saw(self, pair: Submission, judgement: Judgement, second: Judgement | None = None) -> None:
+    def observe_answer(self, pair: Submission, judgement: Judgement, second: Judgement | None = None) -> None:
         """Takes the first judge's judgement of a pair, later with the second's. Thread-safe; returns at once."""
         try:
             self._queue.put_nowait(SeenAnswer(pair, judgement, second))
@@ -293,7 +295,7 @@ class Watch:
             try:
                 self._see(*answer)
             except Exception as error:  # a watch that fails must not be silent, nor end the service
-                self._alarm(Text("the watch failed: {}: {}", type(error).__name__, error))
+                self._raise_alarm(Text("the watch failed: {}: {}", type(error).__name__, error))
 
     def _see(self, pair: Submission, judgement: Judgement, second: Judgement | None) -> None:
         reward, source = self._reward(judgement), pair.pictures["source"]
@@ -310,7 +312,7 @@ class Watch:
             threading.Thread(target=self._draw, name="scenes", daemon=True).start()
         small = max(picture.width * picture.height for picture in pair.pictures.values()) <= MOST_HATCHED
         if small and len(self._hatched) < SOURCES and source.digest not in self._hatched:
-            self._hatch(pair._replace(of=judgement.sample_id))
+            self._submit_canaries(pair._replace(of=judgement.sample_id))
         copied = None
         if self._looked_at[source.digest] < LOOKED_AT:
             try:
@@ -324,7 +326,7 @@ class Watch:
                 self._rewards.popitem(last=False)
         self._window.seen.append(Seen(source.digest, copied, reward))
         if len(self._window.seen) >= self._size:
-            self._turn()
+            self._close_window()
 
     def _see_canary(self, pair: Submission, reward: float) -> None:
         name = pair.canary, pair.pictures["source"].digest
@@ -337,7 +339,7 @@ class Watch:
         if pair.canary == "source" and (of_edits := self._rewards.get(name[1])):
             self._window.pays.append(reward > median(of_edits))
 
-    def _hatch(self, pair: Submission) -> None:
+    def _submit_canaries(self, pair: Submission) -> None:
         """Makes a source's canaries, and has them judged."""
         source, scenes = pair.pictures["source"], self.scenes.result() if self.scenes.done() else ()
         made = {"source": source, "blank": _blank(source)}
@@ -346,7 +348,7 @@ class Watch:
         self._hatched.add(source.digest)
         self._submit([pair._replace(edit=edit, canary=kind, id="", door="") for kind, edit in made.items()])
 
-    def _turn(self) -> None:
+    def _close_window(self) -> None:
         """Closes a full window: checks it, and has the kept canaries judged again."""
         now, self._window = self._window, Window()
         self.windows.append(now)
@@ -358,21 +360,21 @@ class Watch:
         if len(self._baseline) < BASELINE:
             self._baseline.append(now)
         else:
-            self._look(now)
-        self._repeated += judged_twice(self._unpaired, now.again)
+            self._check_copies(now)
+        self._repeated += pair_canaries(self._unpaired, now.again)
         self._unpaired = {} if self._unpaired else dict(now.again)
 
     def _draw(self) -> None:
         """Draws the scenes, which takes seconds, in a thread of its own, so that pairs are handled meanwhile."""
         scenes: tuple[Submission, ...] = ()
         try:
-            scenes = drawn_scenes(self._language)
+            scenes = draw_scenes(self._language)
         except EditEvalError as error:
             self._tell(Text("note: no drawn scenes among the canaries: {}", error))
         finally:
             self.scenes.set_result(scenes)
 
-    def _look(self, now: Window) -> None:
+    def _check_copies(self, now: Window) -> None:
         if copies_have_risen(self._baseline, now):
             was = fmean(window.share for window in self._baseline)
             copies = [pair.reward for pair in now.seen if pair.copied and pair.reward is not None]
@@ -380,22 +382,22 @@ class Watch:
             line = Text("the policy copies its sources: {:.0%} of its edits, {:.0%} at first", now.share, was)
             if copies and rest:
                 line = Text("{}; copies have the reward {:.2f}, the others {:.2f}", line, fmean(copies), fmean(rest))
-            self._alarm(line)
+            self._raise_alarm(line)
         if judge_has_changed(self._first, now.again, self._repeated):
-            self._alarm(Text("the judge now scores the same pictures differently; do not compare its rewards"))
+            self._raise_alarm(Text("the judge now scores the same pictures differently; do not compare its rewards"))
         right, scenes = right_above_copy(now.again)
         if scenes >= SCENES and right <= scenes / 2:
-            self._alarm(
+            self._raise_alarm(
                 Text("the judge puts the right edit above the unchanged source in {:g} of {} scenes", right, scenes)
             )
         if not_to_edit_pays(now):
             count = sum(now.pays)
-            self._alarm(Text("of {} sources {} have a better reward unchanged than edited", len(now.pays), count))
+            self._raise_alarm(Text("of {} sources {} have a better reward unchanged than edited", len(now.pays), count))
         if judges_part(self._baseline, now):
             gap, was = (fmean(gap for _, gap in of) for of in (now.apart, [g for w in self._baseline for g in w.apart]))
-            self._alarm(Text("rewards lie {:+.2f} above what the second judge gives, {:+.2f} at first", gap, was))
+            self._raise_alarm(Text("rewards lie {:+.2f} above what the second judge gives, {:+.2f} at first", gap, was))
 
-    def _alarm(self, line: str) -> None:
+    def _raise_alarm(self, line: str) -> None:
         self.alarms.append(line)
         self._tell(Text("alarm: {}", line))
 
@@ -403,4 +405,4 @@ class Watch:
 def _blank(like: Sent) -> Sent:
     data = io.BytesIO()
     Image.new("RGB", (like.width, like.height), GREY).save(data, "PNG")
-    return sent(data.getvalue(), "a canary")
+    return check_picture(data.getvalue(), "a canary")

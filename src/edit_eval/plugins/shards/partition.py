@@ -110,7 +110,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
     entered = shards_known(run / SHARDS) if run is not None and launcher.first else []
     count = int(match[1]) if match[1] else max((shard.count for shard in entered), default=0)
     if launcher.first and tasks < count:
-        return _of_a_part(Shard(number + 1, count, launched), entered, tasks, said)
+        return _pick_shard(Shard(number + 1, count, launched), entered, tasks, said)
     if launcher.first:
         last = value(launcher.last, first + (tasks - 1) * step)
         if tasks != count and (first > 1 or last != first + tasks - 1):
@@ -139,7 +139,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
     return _checked(Shard((number - first) // step + 1, int(match[1] or tasks), launched), said)
 
 
-def _of_a_part(counted: Shard, entered: Sequence[Shard], tasks: int, said: str) -> Shard:
+def _pick_shard(counted: Shard, entered: Sequence[Shard], tasks: int, said: str) -> Shard:
     """Returns the shard of a task when there are fewer `tasks` than shards; `counted` has numbers counted from 0."""
     others = [shard for shard in entered if shard.count == counted.count]
     for other in others:

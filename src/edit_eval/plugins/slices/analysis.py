@@ -10,7 +10,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.slices.found import LEAST, Slices, enough_images, slices
+from edit_eval.plugins.slices.search import LEAST, Slices, enough_images, slices
 from edit_eval.plugins.slices.sheet import group_key, slice_name, slices_sheet, title_of
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords, SampleGroup
@@ -18,7 +18,7 @@ from edit_eval.reporting.table import Sheet
 from edit_eval.statistics.columns import ScoreColumn, columns_of
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.series import gain, mean
-from edit_eval.statistics.summary import known as known_of
+from edit_eval.statistics.summary import context_of_run
 from edit_eval.text import Text
 
 
@@ -52,18 +52,18 @@ class SlicesAnalysis(Analysis[Slices]):
     sources = RUNS_AS_ONE
     caption = Text("Dot: how much better than elsewhere. Line: interval that holds for all slices together.")
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """One section for each judge, without opening a picture; the verb looks at pictures, too."""
         sections = []
         for judge in records.results.judges:
-            chosen = self._chosen(records, self.Parameters(judge=judge, labels_only=True))
+            chosen = self._fill_parameters(records, self.Parameters(judge=judge, labels_only=True))
             if enough_images(records.results, judge):
                 sections.append(vars(chosen))
         return sections
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Slices:
         """Raises `ConfigurationError` for names that are not in the run, and for too few source images."""
-        chosen = self._chosen(records, parameters)
+        chosen = self._fill_parameters(records, parameters)
         return slices(
             records.results,
             chosen.edit_model or "",
@@ -75,14 +75,14 @@ class SlicesAnalysis(Analysis[Slices]):
             pictures=not chosen.labels_only,
         )
 
-    def _chosen(self, records: RunRecords, parameters: Parameters) -> Parameters:
+    def _fill_parameters(self, records: RunRecords, parameters: Parameters) -> Parameters:
         """Fills in what is not given: the first judge with a say, its best edit model, the second best."""
         results = records.results
         if not results.judges:
             raise ConfigurationError(Text("{} has no judge that scores one edit at a time", results.name))
         if parameters.least < FEWEST_CLUSTERS:
             raise ConfigurationError(Text("--least {}: must be at least {}", parameters.least, FEWEST_CLUSTERS))
-        judge = parameters.judge or _heard(results)
+        judge = parameters.judge or _default_judge(results)
         order = self._best_first(records, judge, parameters.score)
         model = parameters.edit_model or next((name for name in order if name != parameters.against), "")
         other = parameters.against or next((name for name in order if name != model), None)
@@ -138,9 +138,9 @@ class SlicesAnalysis(Analysis[Slices]):
         ]
 
 
-def _heard(results: Results) -> str:
+def _default_judge(results: Results) -> str:
     """Returns the first judge that has given a score and is not known to be blind to controls; else the first."""
-    sees = known_of(results).sees
+    sees = context_of_run(results).sees
     scored = {judgement.judge for judgement in results.judgements if judgement.scores}
     return next(
         (judge for judge in results.judges if judge in scored and sees.get(judge) != "not_last"), results.judges[0]

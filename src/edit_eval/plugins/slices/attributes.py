@@ -16,7 +16,7 @@ import numpy as np
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture
-from edit_eval.plugins.slices.words import WORDS, asked_for, script
+from edit_eval.plugins.slices.words import WORDS, find_attributes, script
 from edit_eval.records import Edit, Results, Sample, Status
 from edit_eval.statistics.intervals import BoolArray
 from edit_eval.text import Text
@@ -91,7 +91,7 @@ def looks_of(path: Path) -> dict[str, float]:
     }
 
 
-def changed_share(source: Path, edit: Path) -> float:
+def measure_change(source: Path, edit: Path) -> float:
     """Returns the share of pixels that differ, the edit scaled to the source's size at `SIDE`, 0 to 1.
 
     Raises `PictureError` if either cannot be opened.
@@ -107,7 +107,7 @@ def _words(sample: Sample, beside: Mapping[str, Sample]) -> set[tuple[str, str]]
     words = {("category", sample.category), ("difficulty", sample.difficulty)}
     words |= {("tag", tag) for tag in sample.tags}
     words.add(("language", script(sample.instruction)))
-    words |= set(asked_for(sample.instruction))
+    words |= set(find_attributes(sample.instruction))
     if sum(name == "source" or name.startswith("source_") for name in sample.pictures) > 1:
         words.add(("sources", "several"))
     if sample.follows in beside:
@@ -175,7 +175,7 @@ def attributes_of(
                 )
         for name in (name for name in QUANTITIES if name != "length"):
             quantities[name] = [look.get(name) for look in looks]
-    return Attributes(words, {**quantities, **_measured(results, samples, edit_model, without)}, unread)
+    return Attributes(words, {**quantities, **_collect_measures(results, samples, edit_model, without)}, unread)
 
 
 def _became(edits: Iterable[Edit]) -> list[tuple[str, str]]:
@@ -202,7 +202,7 @@ def _looks(
                     seen[key] = looks_of(Path(sample.source))
                 of_sample = dict(seen[key])
                 made = [edit for edit in edits[sample.id] if edit.status is Status.OK]
-                shares = [changed_share(Path(sample.source), Path(results.directory, edit.image)) for edit in made]
+                shares = [measure_change(Path(sample.source), Path(results.directory, edit.image)) for edit in made]
                 if shares:
                     of_sample["changed"] = math.fsum(shares) / len(shares)
         except PictureError:
@@ -211,7 +211,7 @@ def _looks(
     return looks, unread
 
 
-def _measured(
+def _collect_measures(
     results: Results, samples: Sequence[Sample], edit_model: str, without: str
 ) -> dict[str, list[float | None]]:
     """Returns the values of judges that measure, by `JUDGE/SCORE`, each sample's mean."""

@@ -99,7 +99,7 @@ def overlapping_groups(
             GroupTest(float(m), float(e), 0.0, 0.0, None, 1.0, False) for m, e in zip(means, elsewhere, strict=True)
         )
         return OverlappingGroups(tuple(alike), correction)
-    differences, errors = (of[0] for of in studentised.of((values - middle)[None, :]))
+    differences, errors = (of[0] for of in studentised.compute_differences((values - middle)[None, :]))
     z = studentised.as_normal(differences / errors)
     largest = _largest(values - middle, clusters, studentised, draws, np.random.default_rng(seed))
     ranked = np.sort(np.append(largest, np.abs(z).max()))
@@ -155,7 +155,7 @@ class _Studentised:
 
         return np.abs(stdtrit(self._freedom, ndtr(-size))).tolist()  # type: ignore[no-any-return]
 
-    def of(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def compute_differences(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Returns differences and errors, arrangements x groups each; `values`: arrangements x samples."""
         means = [values @ of_side for of_side in self._means]
         squares = np.zeros_like(means[0])
@@ -191,6 +191,6 @@ def _largest(
             if block.shape[1] > 1:
                 drawn = random.permuted(drawn, axis=2)  # and the samples within each
             dealt[:, block.ravel()] = drawn.reshape(several, -1)
-        differences, errors = studentised.of(dealt)
+        differences, errors = studentised.compute_differences(dealt)
         largest.append(studentised.as_normal(differences / errors).max(1))
     return np.concatenate(largest)

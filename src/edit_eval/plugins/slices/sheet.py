@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from edit_eval.plugins.slices.attributes import QUANTITIES, SHARES, VALUES
-from edit_eval.plugins.slices.found import Condition, Slice, Slices
+from edit_eval.plugins.slices.search import Condition, Slice, Slices
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import link
-from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.names import score_line
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.text import Text, joined
+from edit_eval.text import Text, join_texts
 
 GIVEN: Mapping[str, Callable[[str], Text]] = {
     "category": lambda value: Text("category {}", value),
@@ -37,7 +37,7 @@ def title_of(document: Slices) -> Text:
 
 def slice_name(slice_: Slice) -> Text:
     """Returns what the samples of a slice have in common."""
-    return joined([condition_name(part) for part in slice_.conditions], " + ")
+    return join_texts([condition_name(part) for part in slice_.conditions], " + ")
 
 
 def condition_name(condition: Condition) -> Text:
@@ -64,13 +64,13 @@ def slices_sheet(document: Slices) -> Sheet:
     rows = [_Row(document, slice_) for slice_ in (*document.worst, *reversed(document.best))]
     return [
         Line(score_line(document.score, document.scale), "quiet"),
-        Line(_found(document), "strong" if document.best_shown or document.worst_shown else ""),
+        Line(_finding_sentence(document), "strong" if document.best_shown or document.worst_shown else ""),
         *([_table(document, rows)] if rows else []),
         *(Line(line, "quiet") for line in _lines(document)),
     ]
 
 
-def _found(document: Slices) -> Text:
+def _finding_sentence(document: Slices) -> Text:
     if not document.looked_at:
         return Text("No slice has {} samples and six source images, inside and outside.", document.least)
     if not document.best_shown and not document.worst_shown:
@@ -91,7 +91,7 @@ def _look(row: _Row) -> Look:
 
 def _table(document: Slices, rows: list[_Row]) -> Table[_Row]:
     digits = formats.decimals(document.scale, max(abs(row.at.mean) for row in rows))
-    shows = signed if document.against else formats.score
+    shows = format_signed if document.against else formats.score
     columns: list[Column[_Row]] = [
         Column(
             Text("Slice"), lambda row: slice_name(row.at), "name", to=lambda row: link(group=group_key(row.of, row.at))
@@ -102,10 +102,10 @@ def _table(document: Slices, rows: list[_Row]) -> Table[_Row]:
             Text("Difference") if document.against else Text("Mean"), lambda row: shows(row.at.mean, digits), spare=True
         ),
         Column(Text("Elsewhere"), lambda row: shows(row.at.elsewhere, digits), spare=True),
-        Column(Text("Better by"), lambda row: signed(row.at.difference, digits), look=_look),
-        Column(Text("Interval"), lambda row: signed_span(row.at.ci95, digits)),
+        Column(Text("Better by"), lambda row: format_signed(row.at.difference, digits), look=_look),
+        Column(Text("Interval"), lambda row: format_signed_span(row.at.ci95, digits)),
         Column(Text("p"), lambda row: formats.p_value(row.at.p_adjusted), spare=True),
-        Column(Text("Shown"), _shown, "word"),
+        Column(Text("Shown"), _verdict_word, "word"),
         *map(_example, range(3)),
     ]
     return Table(columns, rows, label=title_of(document), style="ranks")
@@ -117,13 +117,13 @@ def _example(place: int) -> Column[_Row]:
     def name(row: _Row) -> str:
         return row.at.examples[place] if place < len(row.at.examples) else ""
 
-    def to(row: _Row) -> str:
+    def link_of(row: _Row) -> str:
         return link(group=group_key(row.of, row.at), sample=name(row)) if name(row) else ""
 
-    return Column(Text("See") if not place else "", name, "name", to=to, roomy=True)
+    return Column(Text("See") if not place else "", name, "name", to=link_of, roomy=True)
 
 
-def _shown(row: _Row) -> Text:
+def _verdict_word(row: _Row) -> Text:
     return {"better": Text("better"), "worse": Text("worse"), None: Text("not shown")}[row.at.shown]
 
 
@@ -155,5 +155,5 @@ def _how_to_read(document: Slices) -> Iterator[Text]:
     yield Text(
         "Shown, and the intervals of all slices together: by {}; samples of one source image are dealt out together. "
         "Slices overlap, so several may be one weakness.",
-        correction.of_tests(),
+        correction.describe_tests(),
     )

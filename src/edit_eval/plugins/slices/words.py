@@ -235,7 +235,7 @@ def _english(word: str) -> str:
     return f"{kept}e?" if word.endswith("e") else kept
 
 
-def asked_for(instruction: str) -> Iterator[tuple[str, str]]:
+def find_attributes(instruction: str) -> Iterator[tuple[str, str]]:
     """Yields attribute and value of each row whose words an instruction has."""
     for row, pattern in _patterns():
         if pattern.search(instruction):

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import asdict
 
-from edit_eval.plugins.best_of.section import edits_each, shared_family
+from edit_eval.plugins.best_of.section import common_family, edits_each
 from edit_eval.plugins.best_of.worth import best_of, chances, with_critics
 from edit_eval.plugins.steps.chains import chains_of, turns_of
 from edit_eval.records import Judgement, Results, Scale, Status
@@ -74,7 +74,7 @@ class BestRound(StepNumbers, frozen=True, kw_only=True):
     """What the critic sees itself."""
 
 
-class BestUntold(msgspec.Struct, frozen=True, kw_only=True):
+class BestWithoutCritique(msgspec.Struct, frozen=True, kw_only=True):
     """The best of `size` edits that are told nothing, chosen by the critic."""
 
     size: int
@@ -119,7 +119,7 @@ class RoundsOf(Measured, frozen=True, kw_only=True):
     stop: float | None
     rounds: tuple[Round, ...]
     best_by_critic: BestRound
-    best_of: BestUntold | None
+    best_of: BestWithoutCritique | None
     """None without as many edit seeds as there are rounds."""
 
     @property
@@ -153,15 +153,15 @@ def turns(results: Results) -> list[TurnsOf]:
     for judge, series in series_of(results).items():
         for model in results.edit_models:
             by_turn: dict[int, list[Judgement]] = defaultdict(list)
-            for judgement in _asked(results, judge, model, series):
+            for judgement in _select_judgements(results, judge, model, series):
                 by_turn[place[judgement.sample_id][0]].append(judgement)
             if len(by_turn) > 1:
-                first = _by_chain(results, place, by_turn.get(1, []), series)  # a filter may leave it out
+                first = _average_chains(results, place, by_turn.get(1, []), series)  # a filter may leave it out
                 steps = tuple(
                     Turn(
                         turn=turn,
                         **asdict(
-                            _step(results, some, series, first, _by_chain(results, place, some, series), turn > 1)
+                            _step(results, some, series, first, _average_chains(results, place, some, series), turn > 1)
                         ),
                     )
                     for turn, some in sorted(by_turn.items())
@@ -175,7 +175,7 @@ Chain = dict[tuple[str, int], tuple[float, str]]
 """By a chain's first sample and the edit seed: the mean score over its repeats, and its cluster."""
 
 
-def _asked(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
+def _select_judgements(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
     """Returns the judgements that the score applies to."""
     return [
         judgement
@@ -210,12 +210,12 @@ def _step(
     return StepNumbers(
         scored=sum(map(len, scores.values())),
         total=len(judgements),
-        **_mean_over([(math.fsum(of) / len(of), clusters[sample]) for sample, of in scores.items()], series),
+        **_estimate_mean([(math.fsum(of) / len(of), clusters[sample]) for sample, of in scores.items()], series),
         **_change_of(first, own, series, is_later),
     )
 
 
-def _by_chain(
+def _average_chains(
     results: Results, place: dict[str, tuple[int, str]], judgements: Sequence[Judgement], series: Series
 ) -> Chain:
     """Returns for each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
@@ -231,7 +231,7 @@ def _clusters_of(results: Results) -> dict[str, str]:
     return {sample.id: sample.cluster or sample.id for sample in (*results.samples, *results.beside)}
 
 
-def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> _Mean:
+def _estimate_mean(known: Sequence[tuple[float, str]], series: Series) -> _Mean:
     """Returns the mean over values, each with its cluster."""
     if not known:
         return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
@@ -289,12 +289,12 @@ class _RoundsOf:
 
     def document(self) -> RoundsOf:
         refinement = self._results.refinements[self._chain[1]]
-        first = self._scores(self._of(self._column))
+        first = self._scores(self._judgements_of(self._column))
         return RoundsOf(
             edit_model=self._column,
             judge=self._judge,
             critic=self._critic,
-            family=shared_family(self._results, self._critic, self._judge),
+            family=common_family(self._results, self._critic, self._judge),
             source=refinement.source,
             stop=refinement.stop,
             score=self._series.score,
@@ -304,14 +304,14 @@ class _RoundsOf:
             best_of=self._best_of(),
         )
 
-    def _of(self, column: str) -> list[Judgement]:
-        return _asked(self._results, self._judge, column, self._series)
+    def _judgements_of(self, column: str) -> list[Judgement]:
+        return _select_judgements(self._results, self._judge, column, self._series)
 
     def _scores(self, judgements: Sequence[Judgement]) -> Chain:
-        return _by_chain(self._results, self._alone, judgements, self._series)
+        return _average_chains(self._results, self._alone, judgements, self._series)
 
     def _round(self, number: int, column: str, first: Chain) -> Round:
-        judgements = self._of(column)
+        judgements = self._judgements_of(column)
         edits = [edit for edit in self._results.edits if edit.edit_model == column and edit.status is Status.OK]
         kept = sum(bool(edit.made_in) for edit in edits)
         return Round(
@@ -335,7 +335,7 @@ class _RoundsOf:
             if critique.judge == self._critic and critique.score is not None:
                 heard[critique.sample_id, critique.edit_seed, critique.edit_model].append(critique.score)
         said = {which: math.fsum(some) / len(some) for which, some in heard.items()}
-        reported = {column: self._scores(self._of(column)) for column in self._chain}
+        reported = {column: self._scores(self._judgements_of(column)) for column in self._chain}
         chosen: Chain = {}
         own: list[float] = []
         for sample, seed in sorted({(sample, seed) for sample, seed, _ in made}):
@@ -358,12 +358,12 @@ class _RoundsOf:
             edits=len(made),
             scored=len(chosen),
             total=len({(edit.sample_id, edit.edit_seed) for edit in self._results.edits}),
-            **_mean_over([*chosen.values()], self._series),
+            **_estimate_mean([*chosen.values()], self._series),
             **_change_of(first, chosen, self._series, True),
             own_change=math.fsum(own) / len(own) if own else None,
         )
 
-    def _best_of(self) -> BestUntold | None:
+    def _best_of(self) -> BestWithoutCritique | None:
         """Computes the best of as many edits of the first column as there are rounds."""
         size = len(self._chain)
         if edits_each(self._results) < size:
@@ -372,7 +372,7 @@ class _RoundsOf:
         every = judges_of(heard)
         document = best_of(heard, every[self._critic], every[self._judge], [size])
         of = next(model.sizes[-1] for model in document.models if model.edit_model == self._column)
-        return BestUntold(
+        return BestWithoutCritique(
             size=size,
             scored=of.samples,
             total=of.of,

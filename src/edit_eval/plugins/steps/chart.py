@@ -11,7 +11,7 @@ from edit_eval.plugins.steps.sheet import digits_of
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.chart_parts import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 
@@ -23,7 +23,7 @@ def steps_charts(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: T
     """Draws a chart for each judge, whose steps are called `step`; none if nothing has a mean."""
     judges = dict.fromkeys(measured.judge for measured in every)
     of = {judge: [measured for measured in every if measured.judge == judge] for judge in judges}
-    charts = [(judge, _chart(some, style, said(step, style.language))) for judge, some in of.items()]
+    charts = [(judge, _chart(some, style, translate(step, style.language))) for judge, some in of.items()]
     return [
         chart.properties(title=chart_title(one_line(judge))) if len(judges) > 1 else chart
         for judge, chart in charts
@@ -58,15 +58,15 @@ def _chart(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: str) ->
     base = alt.Chart({"values": rows}, width="container", height=CURVE_HEIGHT).encode(
         x=x,
         tooltip=[
-            alt.Tooltip("series:N", title=said(Text("Model"), language)),
+            alt.Tooltip("series:N", title=translate(Text("Model"), language)),
             alt.Tooltip("turn:Q", title=step),
-            alt.Tooltip("label:N", title=said(Text("Mean"), language)),
-            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
+            alt.Tooltip("label:N", title=translate(Text("Mean"), language)),
+            alt.Tooltip("span:N", title=translate(Text("95% interval"), language)),
         ],
     )
     # of a model with rounds, its first column
     shown = list(dict.fromkeys(one_line(measured.edit_model) for measured in every))
     base = base.encode(color=series_colour(models, shown=shown)) if len(models) > 1 else base
-    y = alt.Y("mean:Q", title=said(Text("Mean"), language)).scale(zero=False)
+    y = alt.Y("mean:Q", title=translate(Text("Mean"), language)).scale(zero=False)
     chart: AnyChart = alt.layer(*curves(base, models, y, shown=shown, opacity=0.5))
     return chart

@@ -13,7 +13,7 @@ from edit_eval.statistics.series import series_of
 class SectionOnRounds:
     """Where edit models are told a critique."""
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Once."""
         return [{}] if chains_of(records.results) and series_of(records.results) else []
 
@@ -21,7 +21,7 @@ class SectionOnRounds:
 class SectionOnTurns:
     """Where samples follow others and are scored at several turns."""
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Once."""
         results = records.results
         if not any(sample.follows for sample in results.samples):

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from edit_eval.plugins.steps.changes import BestRound, BestUntold, Measured, Round, RoundsOf, StepNumbers, TurnsOf
+from edit_eval.plugins.steps.changes import (
+    BestRound,
+    BestWithoutCritique,
+    Measured,
+    Round,
+    RoundsOf,
+    StepNumbers,
+    TurnsOf,
+)
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.names import NAMES, score_line
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.text import Text
 
-Shown = StepNumbers | BestUntold
+Shown = StepNumbers | BestWithoutCritique
 """The numbers of a row."""
 
 
@@ -52,11 +60,11 @@ def rounds_sheet(every: Sequence[RoundsOf]) -> Sheet:
     columns = (
         Column[_Row](Text("Round"), lambda row: row.which, kind="name"),
         Column[_Row](Text("Edits", context="number"), lambda row: _count(_edits(row.at)), roomy=True),
-        Column[_Row](Text("Kept"), lambda row: _count(_kept(row.at)), when=lambda row: _kept(row.at)),
+        Column[_Row](Text("Kept"), lambda row: _count(_count_kept(row.at)), when=lambda row: _count_kept(row.at)),
         *_numbers(Text("Against the first round")),
         Column[_Row](
             Text("Change seen by the critic"),
-            lambda row: signed(_own(row.at), 2),
+            lambda row: format_signed(_own(row.at), 2),
             look="quiet",
             short=Text("Own change"),
             when=lambda row: _own(row.at) is not None,
@@ -106,8 +114,8 @@ def _numbers(against: Text) -> list[Column[_Row]]:
         Column(Text("Scored"), lambda row: f"{row.at.scored}/{row.at.total}"),
         Column(Text("Mean"), lambda row: formats.score(row.at.mean, digits(row))),
         Column(Text("95% interval"), lambda row: formats.span(row.at.ci95, digits(row)), roomy=True),
-        Column(against, lambda row: signed(row.at.change, digits(row)), look="strong", short=Text("Change")),
-        Column(Text("95% interval"), lambda row: signed_span(row.at.change_ci95, digits(row))),
+        Column(against, lambda row: format_signed(row.at.change, digits(row)), look="strong", short=Text("Change")),
+        Column(Text("95% interval"), lambda row: format_signed_span(row.at.change_ci95, digits(row))),
     ]
 
 
@@ -146,12 +154,12 @@ def _edits(at: Shown) -> int | None:
     return at.edits if isinstance(at, Round | BestRound) else None
 
 
-def _kept(at: Shown) -> int | None:
+def _count_kept(at: Shown) -> int | None:
     return at.kept if isinstance(at, Round) else None
 
 
 def _own(at: Shown) -> float | None:
-    return at.own_change if isinstance(at, BestRound | BestUntold) else None
+    return at.own_change if isinstance(at, BestRound | BestWithoutCritique) else None
 
 
 def _count(value: int | None) -> str | None:

@@ -32,7 +32,7 @@ LONGEST = 300
 """Most characters of an exception that are reported."""
 
 
-def values_so_far(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
+def live_values(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
     """Returns the numbers in `live.json` by name, and how many edits and judgements are settled."""
     values: dict[str, float] = {"progress/seconds": float(live["seconds"])}
     for name in ("edits", "judgements", "controls"):
@@ -50,7 +50,7 @@ def values_so_far(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
     return values, int(live["edits"]["settled"] + live["judgements"]["settled"])
 
 
-def values_at_last(summary: Mapping[str, Any]) -> dict[str, float]:
+def final_values(summary: Mapping[str, Any]) -> dict[str, float]:
     """Returns the numbers in `summary.json` by name: every score and strength, its interval, and the coverage of each
     pair, and of each judge's battles."""
     values: dict[str, float] = {"coverage": _share(summary["coverage"])}
@@ -83,18 +83,18 @@ class _Watch:
 
     def __init__(self) -> None:
         self._until, self._what = float("inf"), ""
-        threading.Thread(target=self._look, daemon=True).start()
+        threading.Thread(target=self._wait_for_deadline, daemon=True).start()
 
     @contextlib.contextmanager
-    def within(self, seconds: float, what: str) -> Iterator[None]:
+    def limit_time(self, seconds: float, what: str) -> Iterator[None]:
         self._what, self._until = f"{what} took more than {seconds:g} s", time.monotonic() + seconds
         yield
         self._until = float("inf")
 
-    def _look(self) -> None:
+    def _wait_for_deadline(self) -> None:
         while time.monotonic() < self._until:
             time.sleep(0.2)
-        tell(note=self._what, done=False)
+        send_message(note=self._what, done=False)
         end_all()
 
 
@@ -108,13 +108,13 @@ def end_all() -> None:
 _out = sys.stdout
 
 
-def tell(**message: Any) -> None:
+def send_message(**message: Any) -> None:
     """Sends a message to the engine, if it is still there."""
     with contextlib.suppress(OSError, ValueError):
         print(hide_secrets(json.dumps(message)), file=_out, flush=True)
 
 
-class _Life:
+class _TrackerProcess:
     def __init__(self, order: Mapping[str, Any]) -> None:
         self._order, self._run = order, Path(order["run"])
         self._interval = float(order.get("interval", INTERVAL))
@@ -122,23 +122,23 @@ class _Life:
         self._watch, self._sent, self._slow = _Watch(), "", 0
         self._heard: queue.Queue[str] = queue.Queue()
 
-    def live(self) -> None:
+    def run(self) -> None:
         """Runs the tracker from beginning to end; raises what it raises."""
         threading.Thread(target=self._listen, daemon=True).start()
-        with self._watch.within(self._call, "starting"):
+        with self._watch.limit_time(self._call, "starting"):
             tracker: Tracker = find_class(self._order["tracker"], [])()
-            tell(begun=tracker.begin(self._start()))
-        last = self._until_the_end(tracker)
-        with self._watch.within(self._keeping, "sending the report"):
+            send_message(begun=tracker.begin(self._start()))
+        last = self._log_until_end(tracker)
+        with self._watch.limit_time(self._keeping, "sending the report"):
             files = {name: Path(path) for name, path in last.get("files", {}).items()}
             if "summary.json" in files:
-                tracker.log(values_at_last(json.loads(files["summary.json"].read_text("utf-8"))), last["settled"])
+                tracker.log(final_values(json.loads(files["summary.json"].read_text("utf-8"))), last["settled"])
             if files:
                 tracker.keep(files)
             tracker.end(finished=bool(last.get("finished")))
         if self._slow:
-            tell(note=f"it was slow: {self._slow} updates left out")
-        tell(done=True)
+            send_message(note=f"it was slow: {self._slow} updates left out")
+        send_message(done=True)
 
     def _start(self) -> Start:
         import yaml
@@ -150,7 +150,7 @@ class _Life:
     def _listen(self) -> None:
         self._heard.put(sys.stdin.readline())
 
-    def _until_the_end(self, tracker: Tracker) -> Mapping[str, Any]:
+    def _log_until_end(self, tracker: Tracker) -> Mapping[str, Any]:
         """Logs the latest numbers at intervals until the engine ends the run, or dies; returns its last message."""
         due = time.monotonic()
         while True:
@@ -174,8 +174,8 @@ class _Life:
             return
         if ours and text != self._sent:
             self._sent = text
-            with self._watch.within(self._call, "an update"):
-                tracker.log(*values_so_far(live))
+            with self._watch.limit_time(self._call, "an update"):
+                tracker.log(*live_values(live))
 
 
 def main() -> None:
@@ -187,10 +187,10 @@ def main() -> None:
     _out = os.fdopen(os.dup(1), "w", encoding="utf-8")  # anything a package prints to stdout is discarded
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
-        _Life(json.loads(sys.stdin.readline())).live()
+        _TrackerProcess(json.loads(sys.stdin.readline())).run()
     except Exception as error:
         words = " ".join([f"{type(error).__name__}:", *hide_secrets(str(error)).split()])
-        tell(note=words if len(words) <= LONGEST else words[:LONGEST] + "...", done=False)
+        send_message(note=words if len(words) <= LONGEST else words[:LONGEST] + "...", done=False)
     end_all()  # skips the package's exit handlers, which may hang
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.config.components import locate, named
+from edit_eval.config.components import import_registered, locate
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.doors import Follower
@@ -40,7 +40,7 @@ _left_alone: list[subprocess.Popen[bytes]] = []
 
 def tracker_of(name: str) -> type[Tracker]:
     """Returns the class of a registered tracker. Raises `ConfigurationError` if there is none."""
-    tracker: type[Tracker] = named("tracker", name)
+    tracker: type[Tracker] = import_registered("tracker", name)
     return tracker
 
 
@@ -74,7 +74,7 @@ class Trackers(Follower):
         return cls(configuration.trackers) if configuration.trackers else None
 
     @contextlib.contextmanager
-    def started(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
+    def start_trackers(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
         """Tells the trackers of a start; without `work`, only those that have not heard of the run's end.
 
         Their messages go to `note`. If the block raises, they are told that the run will go on.
@@ -82,7 +82,7 @@ class Trackers(Follower):
         self._note = note
         for name, parameters in self.wanted.items():
             process = _Process(name, directory, parameters, self.order)
-            if work or not process.finished:
+            if work or not process.is_finished:
                 try:
                     process.begin()
                 except OSError as error:
@@ -146,7 +146,7 @@ class _Process:
             self._state = {}  # the run goes to another place there
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return bool(self._state.get("finished"))
 
     def begin(self) -> None:

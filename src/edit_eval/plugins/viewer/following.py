@@ -77,9 +77,9 @@ class Following:
         self._read_at, self._changed = time.monotonic(), False
         try:
             self._described = self._descriptions()
-            self.directory = RunDirectory.existing(self.path)
-            table = LiveTable(self.directory, Run.opened(self.directory).experiment)
-            self.grows = bool(self.directory.resolved().get("grows"))
+            self.directory = RunDirectory.open_existing(self.path)
+            table = LiveTable(self.directory, Run.from_directory(self.directory).experiment)
+            self.grows = bool(self.directory.read_resolved_configuration().get("grows"))
             self.fault = ""
         except EditEvalError as error:
             self.fault = str(error)
@@ -104,7 +104,7 @@ class Following:
                 return Changes(anew=True)
             if self.table is None or not self.table.has_more:
                 return Changes()
-            changed = self.table.read_on()
+            changed = self.table.read_updates()
         except (OSError, EditEvalError):  # moved or removed
             self._begin()
             return Changes(anew=True)
@@ -142,7 +142,7 @@ class Following:
         """Returns the run with everything read so far. Raises `RunDirectoryError` if nothing could be read."""
         if self.table is None:
             raise RunDirectoryError(self.fault)
-        return Run.opened(self.directory, self.table)
+        return Run.from_directory(self.directory, self.table)
 
     def find_edit(self, key: str) -> Edit | None:
         """Returns the edit with that key, if it has a picture."""

@@ -25,7 +25,7 @@ class PageGuard(Guard):
         401, Text("open the address that `edit-eval view` printed, including its token"), {"WWW-Authenticate": "Bearer"}
     )
 
-    def of_browser(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+    def check_browser(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in (
             f"http://{headers['host']}".lower(),
@@ -39,22 +39,26 @@ class PageGuard(Guard):
             return Refusal(403, Text("the request comes from another site's page"))
         return None
 
-    def of_request(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
-        return _of_method(scope, headers)
+    def check_request(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+        return _check_method(scope, headers)
 
     def tokens(self, scope: Scope, headers: Mapping[str, str]) -> Iterable[str]:
-        return [*super().tokens(scope, headers), _cookie(headers.get("cookie", "")), *_asked(scope).get("token", ())]
+        return [
+            *super().tokens(scope, headers),
+            _cookie(headers.get("cookie", "")),
+            *_parse_query(scope).get("token", ()),
+        ]
 
-    async def pass_on(self, scope: Scope, receive: Any, send: Any) -> None:
-        if where := self._without_token(scope):
+    async def forward_request(self, scope: Scope, receive: Any, send: Any) -> None:
+        if where := self._redirect_address(scope):
             cookie = f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
             await answer(send, 303, b"", {"Location": where, "Set-Cookie": cookie})
         else:
-            await super().pass_on(scope, receive, send)
+            await super().forward_request(scope, receive, send)
 
-    def _without_token(self, scope: Scope) -> str:
+    def _redirect_address(self, scope: Scope) -> str:
         """Returns the redirect for a page opened with the token in its address, so it is not passed on; else empty."""
-        asked = _asked(scope)
+        asked = _parse_query(scope)
         if not self.token or "token" not in asked or scope["method"] != "GET":
             return ""
         del asked["token"]
@@ -67,7 +71,7 @@ def _is_plain(path: str) -> bool:
     return re.fullmatch(r"/[A-Za-z0-9/_-]*", path) is not None and not path.startswith("//")
 
 
-def _of_method(scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+def _check_method(scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
     method, path = scope["method"], scope["path"]
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
         return Refusal(414, Text("the address is too long"))
@@ -90,7 +94,7 @@ def _of_method(scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
     return None
 
 
-def _asked(scope: Scope) -> dict[str, list[str]]:
+def _parse_query(scope: Scope) -> dict[str, list[str]]:
     try:
         return parse_qs(scope["query_string"].decode("ascii"), keep_blank_values=True, max_num_fields=50)
     except ValueError:

@@ -20,12 +20,12 @@ from edit_eval.plugins.page.export import export
 from edit_eval.plugins.page.page import (
     Served,
     asset,
-    closed,
-    embedded_json,
+    join_scripts,
     page_templates,
     policy,
-    served_page,
-    spoken_by,
+    script_json,
+    script_translations,
+    server_page,
     stylesheet,
 )
 from edit_eval.plugins.page.shown_pictures import PictureAddress
@@ -33,10 +33,10 @@ from edit_eval.plugins.viewer.pictures import ServedPictures
 from edit_eval.plugins.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.analyses import summary_of
-from edit_eval.reporting.language import said
-from edit_eval.reporting.table import in_each
-from edit_eval.store.comparable import compare_runs, together
-from edit_eval.store.run_directory import refuse_what_leads_elsewhere
+from edit_eval.reporting.language import translate
+from edit_eval.reporting.table import map_languages
+from edit_eval.store.comparable import compare_runs, merge_runs
+from edit_eval.store.run_directory import refuse_special_files
 from edit_eval.text import Text
 
 _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
@@ -66,7 +66,7 @@ def run_page(watched: WatchedRun) -> str:
                 "links": {"runs": "/", "votes": f"{watched.base}/vote", "selection": f"{watched.base}/selection"},
             },
         )
-        return served_page(run.results, run.summary, served, language=run.language)
+        return server_page(run.results, run.summary, served, language=run.language)
 
 
 def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
@@ -78,7 +78,7 @@ def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
     with watched.lock:
         run = watched.following.run()
         results, language = run.results, run.language
-    refuse_what_leads_elsewhere(watched.path)  # it may have changed since it was opened
+    refuse_special_files(watched.path)  # it may have changed since it was opened
     ids = [results.samples[place].id for place in _places(places, len(results.samples))]
     export(results, None, file, language=language, samples=ids if len(ids) < len(results.samples) else None)
     name = os.fsencode(watched.path.name).decode("utf-8", "replace")  # a folder's name may be any bytes
@@ -105,10 +105,10 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
         with watched.lock:
             runs.append(watched.following.run())
             _ = runs[-1].results
-    results, of_run = together(runs)
+    results, of_run = merge_runs(runs)
     language = runs[0].language
     served = Served(
-        _OfSeveral(compared[0].pictures, {name: compared[place].pictures for name, place in of_run.items()}),
+        _PicturesOfRuns(compared[0].pictures, {name: compared[place].pictures for name, place in of_run.items()}),
         style=own("live.css"),
         script=own("compared.js"),
         data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
@@ -128,31 +128,31 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
     )
     document = replace(comparison, pairs=pairs, verdict=verdict).document()
     summary = msgspec.structs.replace(summary_of(results), comparison=document, verdict=verdict)
-    return served_page(results, summary, served, language=language)
+    return server_page(results, summary, served, language=language)
 
 
 @dataclass(frozen=True)
-class _OfSeveral:
+class _PicturesOfRuns:
     """Pictures of several runs (see `edit_eval.plugins.page.shown_pictures.PictureAddresses`)."""
 
     first: ServedPictures
     of: Mapping[str, ServedPictures]
     """By name of the edit model."""
 
-    def of_sample(self, sample: Sample, name: str = "source") -> PictureAddress | None:
-        return self.first.of_sample(sample, name)
+    def address_of_sample(self, sample: Sample, name: str = "source") -> PictureAddress | None:
+        return self.first.address_of_sample(sample, name)
 
-    def of_edit(self, edit: Edit) -> PictureAddress | None:
-        return self.of[edit.edit_model].of_edit(edit)
+    def address_of_edit(self, edit: Edit) -> PictureAddress | None:
+        return self.of[edit.edit_model].address_of_edit(edit)
 
 
 def plain_page(title: Text, scripts: Sequence[str], data: Mapping[str, Any], *, language: str = "en") -> str:
     """Returns a page that `scripts` fill from `data`."""
-    titles = in_each(lambda language: f"{said(title, language)} · edit-eval")
+    titles = map_languages(lambda language: f"{translate(title, language)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
-    program = closed("elements.js", more="\n".join(map(own, scripts)))
+    program = join_scripts("elements.js", more="\n".join(map(own, scripts)))
     early = asset("early.js")
-    common = {"language": language, "titles": titles, **spoken_by(program)}
+    common = {"language": language, "titles": titles, **script_translations(program)}
     return (
         page_templates(language)
         .from_string(own("plain.html.j2"))
@@ -163,7 +163,7 @@ def plain_page(title: Text, scripts: Sequence[str], data: Mapping[str, Any], *, 
             style=Markup(style),
             script=Markup(program),
             early=Markup(early),
-            data=Markup(embedded_json({"names": {}, **common, **data})),
+            data=Markup(script_json({"names": {}, **common, **data})),
             version=__version__,
         )
     )

@@ -16,7 +16,7 @@ from edit_eval.pictures import read_picture, small_copy, small_copy_name
 from edit_eval.plugins.page.shown_pictures import PictureAddress
 from edit_eval.plugins.viewer.following import Following
 from edit_eval.records import Edit, Sample
-from edit_eval.store.run_directory import read_within
+from edit_eval.store.run_directory import read_run_file
 from edit_eval.text import Text
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -36,13 +36,13 @@ class ServedPictures:
     def __init__(self, base: str) -> None:
         self.base = base
 
-    def of_sample(self, sample: Sample, name: str = "source") -> PictureAddress | None:
+    def address_of_sample(self, sample: Sample, name: str = "source") -> PictureAddress | None:
         """Returns the addresses of one of the sample's pictures, if the user's cache has it."""
         picture = sample.pictures.get(name)
         known = picture is not None and may_be_known(picture)
         return self._addresses("source", picture.digest) if picture and known else None
 
-    def of_edit(self, edit: Edit) -> PictureAddress | None:
+    def address_of_edit(self, edit: Edit) -> PictureAddress | None:
         """Returns the addresses of an edit that was made."""
         return self._addresses("edit", edit.key)
 
@@ -53,7 +53,7 @@ class ServedPictures:
 def read_edit(run: Following, key: str) -> bytes | None:
     """Reads an edit's picture; None if there is none, or its path is not a file of the run."""
     edit = run.find_edit(key)
-    return None if edit is None else read_within(run.path, edit.image)
+    return None if edit is None else read_run_file(run.path, edit.image)
 
 
 def read_source(run: Following, digest: str) -> bytes | None:
@@ -75,16 +75,16 @@ class Thumbnails:
         self._bytes = 0
         self._lock, self._room = threading.Lock(), threading.Semaphore(AT_ONCE)
 
-    def of(self, run: Following, kind: str, name: str) -> bytes | None:
+    def read_thumbnail(self, run: Following, kind: str, name: str) -> bytes | None:
         """Returns the thumbnail of `edit` KEY or `source` DIGEST; None if there is no readable picture."""
         edit = run.find_edit(name) if kind == "edit" else None
         digest = edit.pixels if edit else name if kind == "source" and run.find_picture(name) else ""
         read = read_edit if kind == "edit" else read_source
         return self._thumbnail(run.path, f"{kind}/{name}", digest, lambda: read(run, name))
 
-    def of_file(self, run: Path, image: str, pixels: str) -> bytes | None:
+    def read_file_thumbnail(self, run: Path, image: str, pixels: str) -> bytes | None:
         """Returns the thumbnail of an edit's file in a run that has not been read; None likewise."""
-        return self._thumbnail(run, f"file/{image}/{pixels}", pixels, lambda: read_within(run, image))
+        return self._thumbnail(run, f"file/{image}/{pixels}", pixels, lambda: read_run_file(run, image))
 
     def _thumbnail(self, run: Path, name: str, digest: str, read: Callable[[], bytes | None]) -> bytes | None:
         known = f"{run}", name
@@ -92,7 +92,7 @@ class Thumbnails:
             if known in self._made:
                 self._made.move_to_end(known)
                 return self._made[known]
-        made = _kept(run, digest)
+        made = _read_small_copy(run, digest)
         if made is None:
             with self._room:
                 data = read()
@@ -110,9 +110,9 @@ class Thumbnails:
         return made
 
 
-def _kept(run: Path, digest: str) -> bytes | None:
+def _read_small_copy(run: Path, digest: str) -> bytes | None:
     """Returns the small copy that a worker or a report has left in the run."""
     if not DIGEST.fullmatch(digest):
         return None
-    data = read_within(run, f"report/thumbnails/{small_copy_name(digest)}", "report")
+    data = read_run_file(run, f"report/thumbnails/{small_copy_name(digest)}", "report")
     return data if data is not None and kind_of(data) == "image/webp" else None

@@ -67,11 +67,11 @@ class Watched:
         """True if a page is open on it."""
         return self._listeners > 0 or (self._task is not None and not self._task.done())
 
-    def look(self) -> bool:
+    def poll_changes(self) -> bool:
         """Looks for changes; returns whether there is news."""
         raise NotImplementedError
 
-    def every(self) -> float:
+    def poll_interval(self) -> float:
         """Seconds until the next look."""
         return OTHERWISE
 
@@ -105,10 +105,10 @@ class Watched:
         while self._listeners or time.monotonic() - self.used < LINGER:
             if self._listeners:
                 self.used = time.monotonic()
-            if await asyncio.to_thread(self.look):
+            if await asyncio.to_thread(self.poll_changes):
                 waiting, self._news = self._news, asyncio.Event()
                 waiting.set()
-            await asyncio.sleep(self.every())
+            await asyncio.sleep(self.poll_interval())
 
 
 class WatchedRun(Watched):
@@ -133,7 +133,7 @@ class WatchedRun(Watched):
 
     # -- looking --
 
-    def look(self) -> bool:
+    def poll_changes(self) -> bool:
         """Reads what is new."""
         with self.lock:
             changes = self.following.catch_up()
@@ -152,14 +152,14 @@ class WatchedRun(Watched):
                 self._state_sent, self._state_number = state_data, self._state_number + 1
             return news or bool(changes)
 
-    def every(self) -> float:
+    def poll_interval(self) -> float:
         """Seconds until the next look."""
         return LOOK_EVERY.get(self.state.kind, OTHERWISE)
 
     # -- telling --
 
     @property
-    def seen(self) -> str:
+    def page_version(self) -> str:
         """What a page made now has seen."""
         return f"{self.boot}.{self.number}"
 
@@ -189,14 +189,14 @@ class WatchedRun(Watched):
             if ids:
                 messages.append(self._samples(tuple(ids)))
             if seen_state != self._state_number:
-                messages.append(event("state", {**self._state_sent, "seen": self.seen}))
-            return messages, (self.seen, self._state_number)
+                messages.append(event("state", {**self._state_sent, "seen": self.page_version}))
+            return messages, (self.page_version, self._state_number)
 
     def _samples(self, ids: tuple[str, ...]) -> bytes:
         """Returns the message about these samples, shared by pages that get the same one."""
-        if self._shared[0] != (self.seen, ids):
+        if self._shared[0] != (self.page_version, ids):
             message = event("samples", f"[{','.join(map(self._entry, ids))}]")
-            self._shared = (self.seen, ids), message.encode("ascii")
+            self._shared = (self.page_version, ids), message.encode("ascii")
         return self._shared[1]
 
     def _entry(self, sample_id: str) -> str:
@@ -204,7 +204,7 @@ class WatchedRun(Watched):
             if len(self._entries) > 5_000:
                 self._entries.clear()
             assert self.following.table is not None
-            entry = sample_entry(*self.following.table.of_sample(sample_id), self.pictures)
+            entry = sample_entry(*self.following.table.results_of(sample_id), self.pictures)
             self._entries[sample_id] = json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
         return self._entries[sample_id]
 
@@ -226,7 +226,7 @@ class WatchedRun(Watched):
     def state_data(self) -> JsonObject:
         """Returns the same for a page made now."""
         with self.lock:
-            return {**self._state_sent, "seen": self.seen, "experiment": self.experiment}
+            return {**self._state_sent, "seen": self.page_version, "experiment": self.experiment}
 
 
 DEPTH = 3
@@ -255,14 +255,14 @@ def find_runs(places: Sequence[Path]) -> list[Path]:
     runs: dict[Path, None] = {}
     for place in places:
         place = Path(os.path.abspath(place))
-        for run in [place] if is_run(place) else _below(place, DEPTH):
+        for run in [place] if is_run(place) else _search_folder(place, DEPTH):
             runs.setdefault(run)
             if len(runs) >= MOST_RUNS:
                 return list(runs)
     return list(runs)
 
 
-def _below(folder: Path, depth: int) -> Iterator[Path]:
+def _search_folder(folder: Path, depth: int) -> Iterator[Path]:
     try:
         with os.scandir(folder) as inside:
             folders = sorted(e.path for e in inside if e.is_dir(follow_symlinks=False) and not e.name.startswith("."))
@@ -272,7 +272,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
         if is_run(path):
             yield path
         elif depth > 1:
-            yield from _below(path, depth - 1)
+            yield from _search_folder(path, depth - 1)
 
 
 class ResultLine(TypedDict):
@@ -396,7 +396,7 @@ class Runs(Watched):
 
     # -- the state of each run --
 
-    def look(self) -> bool:
+    def poll_changes(self) -> bool:
         """Looks at runs that have changed, for at most a second, so that pages hear of the first ones soon."""
         if time.monotonic() - self._found_at > FIND_EVERY:
             self.find()
@@ -404,7 +404,7 @@ class Runs(Watched):
         number, there = self._number + 1, tuple(self.cards)
         changed = there != self._there
         for card in list(self.cards.values()):
-            if (_look_at(card) or not card.sent) and (sent := json.dumps(card.plain())) != card.sent:
+            if (_update_card(card) or not card.sent) and (sent := json.dumps(card.plain())) != card.sent:
                 card.sent, card.number, changed = sent, number, True
             if time.monotonic() > until:
                 break
@@ -412,7 +412,7 @@ class Runs(Watched):
             self._number, self._there = number, there
         return changed
 
-    def every(self) -> float:
+    def poll_interval(self) -> float:
         """Seconds until the next look."""
         return 0.05 if any(card.state == "reading" for card in self.cards.values()) else 1.0
 
@@ -426,7 +426,7 @@ class Runs(Watched):
         return [event("runs", {"there": list(cards), "changed": news})], self._number
 
 
-def _look_at(card: Card) -> bool:
+def _update_card(card: Card) -> bool:
     """Reads the state of a run if it may have changed; returns whether it did."""
     directory = RunDirectory(card.path)
     at_work = directory.start_at_work
@@ -438,7 +438,7 @@ def _look_at(card: Card) -> bool:
             card.models = list(dict.fromkeys(mean.edit_model for mean in live.means)) or card.models
             card.judges = list(dict.fromkeys(mean.judge for mean in live.means)) or card.judges
             card.results, card.failures = [], []
-        _glance(card)
+        _fill_preview(card)
         return True
     if card.signature and time.monotonic() - card.looked < QUIET:
         return False
@@ -448,10 +448,10 @@ def _look_at(card: Card) -> bool:
         return False
     card.signature = signature
     card.changed = max((changed for _, changed, _ in signature), default=0.0)
-    _glance(card)
+    _fill_preview(card)
     try:
         run = Run(card.path)
-        summary = _written(card.path, card.changed) or run.summary
+        summary = _read_summary(card.path, card.changed) or run.summary
         results = summary.results
         failures = [(failure.count, failure.reason) for failure in summary.failures]
         card.models = list(dict.fromkeys(result.edit_model for result in results))
@@ -465,7 +465,7 @@ def _look_at(card: Card) -> bool:
             card.results += lines
             card.models = list(dict.fromkeys((*card.models, *(line["edit_model"] for line in lines))))
         settled = [
-            _settled(coverage)
+            _count_settled(coverage)
             for coverage in [*(of.coverage for of in results), *(of.coverage for of in battles.values())]
         ]
         done, total = (sum(of) for of in zip(*settled, strict=True)) if settled else (0, 0)
@@ -516,7 +516,7 @@ def _battle_lines(judge: str, of: JudgeBattles) -> Iterator[ResultLine]:
         }
 
 
-def _glance(card: Card) -> None:
+def _fill_preview(card: Card) -> None:
     """Fills in what is known of a run without reading it: its benchmark, and its first pictures."""
     with contextlib.suppress(OSError, EditEvalError, ValueError, AttributeError):
         if not card.benchmark:
@@ -530,7 +530,7 @@ def _glance(card: Card) -> None:
             card.pictures = first_pictures(card.path, PICTURES)
 
 
-def _settled(coverage: Coverage) -> tuple[int, int]:
+def _count_settled(coverage: Coverage) -> tuple[int, int]:
     return coverage.total - coverage.by_status.get("pending", 0), coverage.total
 
 
@@ -546,7 +546,7 @@ def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
     return tuple(sorted(files))
 
 
-def _written(run: Path, changed: float) -> Summary | None:
+def _read_summary(run: Path, changed: float) -> Summary | None:
     """Reads the summary of the report, if it is newer than all records, and of this version."""
     path = run / "report" / "summary.json"
     try:

@@ -22,7 +22,7 @@ from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.plugins.viewer.voting import NO_PAIR, NotAVote, Voting
 from edit_eval.plugins.web.bodies import RequestRefused, read_body
 from edit_eval.plugins.web.guard import is_loopback
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 
 PORT = 7860
@@ -61,16 +61,16 @@ class Pages:
         self._made: dict[str, tuple[str, float, bytes]] = {}
         self._making = threading.Lock()
 
-    def of(self, watched: WatchedRun) -> bytes:
+    def render_page(self, watched: WatchedRun) -> bytes:
         """Returns the page of a run as it is now, or was a moment ago."""
         with self._making:
             seen, at, page = self._made.get(watched.base, ("", 0.0, b""))
             boot = seen.partition(".")[0]
             fresh = watched.state.kind == "working" and time.monotonic() - at < FRESH_FOR
-            if page and boot == watched.boot and (seen == watched.seen or fresh):
+            if page and boot == watched.boot and (seen == watched.page_version or fresh):
                 return page
             with watched.lock:
-                seen, made = watched.seen, run_page(watched)
+                seen, made = watched.page_version, run_page(watched)
             page = gzip.compress(made.encode("utf-8", "backslashreplace"), 3)
             while len(self._made) > 4:
                 del self._made[next(iter(self._made))]
@@ -88,7 +88,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     def show(path: str, function: Callable[..., Any]) -> None:
         app.add_api_route(path, function, methods=["GET", "HEAD"], response_model=None)
 
-    def opened(run: str) -> WatchedRun:
+    def open_watched(run: str) -> WatchedRun:
         try:
             return runs.open(run)
         except KeyError:
@@ -103,9 +103,9 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         return stream(runs, request.query_params.get("since", ""))
 
     def one_page(run: str, request: Request) -> Response:
-        watched = opened(run)
+        watched = open_watched(run)
         try:
-            packed = pages.of(watched)
+            packed = pages.render_page(watched)
         except Exception as error:  # a run may be damaged in any way
             why = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
             live = watched.state_data()
@@ -115,30 +115,30 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         return html(gzip.decompress(packed))
 
     async def run_events(run: str, request: Request) -> Response:
-        watched = await asyncio.to_thread(opened, run)
+        watched = await asyncio.to_thread(open_watched, run)
         return stream(watched, request.query_params.get("since", ""))
 
     def picture(run: str, kind: str, name: str) -> Response:
         read = {"edit": read_edit, "source": read_source}.get(kind)
-        watched = opened(run)
+        watched = open_watched(run)
         with watched.lock:
             data = read(watched.following, name) if read else None
         return image(data)
 
     def thumbnail(run: str, kind: str, name: str) -> Response:
-        watched = opened(run)
-        return image(thumbnails.of(watched.following, kind, name) if kind in ("edit", "source") else None)
+        watched = open_watched(run)
+        return image(thumbnails.read_thumbnail(watched.following, kind, name) if kind in ("edit", "source") else None)
 
     def glance(run: str, place: int) -> Response:
         card = runs.cards.get(run)
         there = card is not None and place < len(card.pictures)
-        return image(thumbnails.of_file(card.path, *card.pictures[place]) if card and there else None)
+        return image(thumbnails.read_file_thumbnail(card.path, *card.pictures[place]) if card and there else None)
 
     def comparison(runs: str) -> Response:
         ids = list(dict.fromkeys(runs.split("/")))
         if not 2 <= len(ids) <= MOST_COMPARED:
             raise HTTPException(404, Text("name 2 to {} runs", MOST_COMPARED))
-        compared = [opened(run) for run in ids]
+        compared = [open_watched(run) for run in ids]
         try:
             return html(comparison_page(compared))
         except EditEvalError as error:
@@ -149,7 +149,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             # An export takes a while, so a link on another site must not start it.
             raise HTTPException(403, Text("the request comes from another site's page"))
-        watched = opened(run)
+        watched = open_watched(run)
         folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
         forget = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
         try:
@@ -164,7 +164,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         return FileResponse(file, media_type="text/html", filename=name, background=forget)
 
     def vote_page(run: str) -> Response:
-        watched = opened(run)
+        watched = open_watched(run)
         with watched.lock:
             table = watched.following.table
         if table is None or len(table.experiment.edit_models) < 2:
@@ -178,21 +178,21 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         )
 
     def voting_of(run: str) -> Voting:
-        opened(run)
+        open_watched(run)
         with one_at_a_time:
             if run not in voting:
-                voting[run] = Voting(lambda: opened(run))
+                voting[run] = Voting(lambda: open_watched(run))
             return voting[run]
 
     def next_pair(run: str, request: Request) -> Response:
-        return answered(lambda: voting_of(run).next(request.query_params.get("rater", "")))
+        return voting_response(lambda: voting_of(run).next(request.query_params.get("rater", "")))
 
     async def vote(run: str, request: Request) -> Response:
         try:
             body = await read_body(request.headers, request.receive, most=LONGEST_BODY)
         except RequestRefused as refusal:
             return PlainTextResponse(f"{refusal}\n", refusal.status, headers={"Connection": "close"})
-        return await asyncio.to_thread(answered, lambda: voting_of(run).add(bytes(body)))
+        return await asyncio.to_thread(voting_response, lambda: voting_of(run).add(bytes(body)))
 
     show("/run/{run}/vote", vote_page)
     show("/run/{run}/next", next_pair)
@@ -208,13 +208,13 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     show("/run/{run}/{kind}/{name}/small", thumbnail)
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> Response:
-        return PlainTextResponse(f"{said(error.detail)}\n", error.status_code)
+    async def handle_refusal(request: Request, error: HTTPException) -> Response:
+        return PlainTextResponse(f"{translate(error.detail)}\n", error.status_code)
 
     return PageGuard(app, token=token, anywhere=anywhere)
 
 
-def answered(answer: Callable[[], dict[str, object]]) -> Response:
+def voting_response(answer: Callable[[], dict[str, object]]) -> Response:
     """Returns the answer of a voting, or why there is none."""
     try:
         return JSONResponse(answer())
@@ -286,4 +286,4 @@ def _prepare(runs: Runs, only: str, pages: Pages) -> None:
     """Makes the page that will be opened first; errors are shown when it is opened."""
     with contextlib.suppress(Exception):
         if only:
-            pages.of(runs.open(only))
+            pages.render_page(runs.open(only))

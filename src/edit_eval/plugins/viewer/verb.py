@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.verbs.command_line import Code, Force, RunFolder
 from edit_eval.verbs.contract import Verb
 
@@ -45,7 +45,7 @@ class ViewVerb(Verb):
         from edit_eval.plugins.viewer.server import serve
         from edit_eval.store.run_folders import RUNS
 
-        serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
+        serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(translate(line), flush=True))
 
 
 class VoteExport(Verb):

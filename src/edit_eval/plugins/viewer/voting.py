@@ -44,15 +44,15 @@ class SidedPair:
     @property
     def item(self) -> Item:
         """The item it is about."""
-        return Item.of_two(self.left.edit_model, self.right.edit_model, self.sample, self.edit_seed)
+        return Item.from_pair(self.left.edit_model, self.right.edit_model, self.sample, self.edit_seed)
 
 
 def item_of(line: VoteLine) -> Item:
     """Returns the item of a vote."""
-    return Item.of_two(line.left, line.right, line.sample, line.edit_seed)
+    return Item.from_pair(line.left, line.right, line.sample, line.edit_seed)
 
 
-def vote_on(pair: SidedPair, *, ticket: str, rater: str, choice: str, seconds: float) -> VoteLine:
+def make_vote(pair: SidedPair, *, ticket: str, rater: str, choice: str, seconds: float) -> VoteLine:
     """Returns the vote on a pair, given now."""
     return VoteLine(
         ticket=ticket,
@@ -97,7 +97,7 @@ class PairDraw:
         for vote in votes:
             self._count(vote.sample_id, vote.edit_seed)
 
-    def planned(self, pairs: Iterable[SidedPair]) -> None:
+    def add_pending_pairs(self, pairs: Iterable[SidedPair]) -> None:
         """Takes into account pairs that raters were asked about but have not answered yet."""
         for pair in pairs:
             self._plan(pair.left.edit_model, pair.right.edit_model, pair.sample, pair.edit_seed)
@@ -107,21 +107,21 @@ class PairDraw:
         shared = [line for line in others if item_of(line) not in seen and self._is_there(line)]
         if shared and self._chance.random() < SHARED:
             line = shared[int(self._chance.integers(len(shared)))]
-            return self._sided(line.left, line.right, line.sample, line.edit_seed, line.weight, "shared")
+            return self._choose_sides(line.left, line.right, line.sample, line.edit_seed, line.weight, "shared")
         items = list(self._place)
         due = [items[place] for place in sample_order(self._asked, self._chances, self._phases)]
         for a, b in self._choice.order():
             for sample, seed in due:
                 there = (a, sample, seed) in self._edits and (b, sample, seed) in self._edits
-                if there and Item.of_two(a, b, sample, seed) not in seen:
+                if there and Item.from_pair(a, b, sample, seed) not in seen:
                     weight = 1 / (len(items) * float(self._chances[self._place[sample, seed]]))
-                    return self._sided(a, b, sample, seed, weight, "telling")
+                    return self._choose_sides(a, b, sample, seed, weight, "telling")
         return None
 
     def _is_there(self, line: VoteLine) -> bool:
         return all((model, line.sample, line.edit_seed) in self._edits for model in (line.left, line.right))
 
-    def _sided(self, a: str, b: str, sample: str, seed: int, weight: float, how: str) -> SidedPair:
+    def _choose_sides(self, a: str, b: str, sample: str, seed: int, weight: float, how: str) -> SidedPair:
         self._plan(a, b, sample, seed)
         both = self._edits[a, sample, seed], self._edits[b, sample, seed]
         left, right = both if self._chance.random() < 0.5 else both[::-1]
@@ -141,7 +141,7 @@ def _phase(sample: str, seed: int) -> float:
     return (zlib.crc32(f"{sample}\n{seed}".encode("utf-8", "surrogatepass")) + 0.5) / 2**32
 
 
-def disputed(following: Following) -> dict[tuple[str, int], float]:
+def measure_disagreement(following: Following) -> dict[tuple[str, int], float]:
     """Returns how undecided the judges are, 0 to 1, about each sample and seed with two or more edits.
 
     That is how close the edits are to each judge, and how far apart two judges are about any two of them. All pairs of
@@ -154,7 +154,7 @@ def disputed(following: Following) -> dict[tuple[str, int], float]:
     for sample_id in table.sample_ids:
         by_seed: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
         made = Counter[int]()
-        for edit, judgements in table.of_sample(sample_id).edits:
+        for edit, judgements in table.results_of(sample_id).edits:
             if edit.made_in:  # the same picture as in the round before
                 continue
             made[edit.edit_seed] += edit.status is Status.OK
@@ -165,11 +165,11 @@ def disputed(following: Following) -> dict[tuple[str, int], float]:
                     by_seed[edit.edit_seed][judgement.judge][edit.edit_model] = part
         for seed, count in made.items():
             if count > 1:
-                undecided[sample_id, seed] = _undecided(list(by_seed[seed].values()))
+                undecided[sample_id, seed] = _mean_disagreement(list(by_seed[seed].values()))
     return undecided
 
 
-def _undecided(by_judge: Sequence[Mapping[str, float]]) -> float:
+def _mean_disagreement(by_judge: Sequence[Mapping[str, float]]) -> float:
     each = []
     for a, b in combinations(sorted({model for scores in by_judge for model in scores}), 2):
         apart = [scores[a] - scores[b] for scores in by_judge if a in scores and b in scores]
@@ -200,7 +200,7 @@ class Ticket:
     pair: SidedPair
 
 
-def _settled(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int]:
+def _count_settled_pairs(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int]:
     """Counts `pairs` of edit models, and those with an order `settled` by votes, corrected for all pairs."""
     apart = one_sided(votes)
     fit = fit_strengths([vote for vote in votes if vote.choice in SHARES and vote.rater not in apart], edit_models)
@@ -235,20 +235,20 @@ class Voting:
                 raise NotAVote(409, watched.following.fault or NO_PAIR)
             votes = read_votes(watched.path, table.edits)
             mine = [line for line in votes.lines if line.rater == rater]
-            counted = votes.counted(table.samples)
+            counted = votes.to_votes(table.samples)
             models = [model.name for model in table.experiment.edit_models]
             progress = {
-                **_settled(counted, models),
+                **_count_settled_pairs(counted, models),
                 "mine": sum(line.choice != "skip" for line in mine),
                 "all": sum(line.choice != "skip" for line in votes.lines),
                 "raters": len({line.rater for line in votes.lines} | {rater}),
             }
-            if self._disputed[0] != watched.seen:
-                self._disputed = watched.seen, disputed(watched.following)
+            if self._disputed[0] != watched.page_version:
+                self._disputed = watched.page_version, measure_disagreement(watched.following)
             draw = PairDraw(watched.following, counted, self._chance, self._disputed[1])
             answered = {line.ticket for line in votes.lines}
             shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
-            draw.planned(ticket.pair for name, ticket in shown.values() if name not in answered)
+            draw.add_pending_pairs(ticket.pair for name, ticket in shown.values() if name not in answered)
             others = [line for line in votes.lines if line.rater != rater]
             pair = draw.next({item_of(line) for line in mine}, others)
             if pair is None:
@@ -257,7 +257,7 @@ class Voting:
             self._tickets[name] = Ticket(rater, pair)
             while len(self._tickets) > MOST_TICKETS:
                 self._tickets.popitem(last=False)
-            sample = table.of_sample(pair.sample).sample
+            sample = table.results_of(pair.sample).sample
             pictures = watched.pictures
             return {
                 **progress,
@@ -265,9 +265,9 @@ class Voting:
                 "instruction": sample.instruction,
                 "language": sample.language,
                 "description": sample.description,
-                "source": pictures.of_sample(sample),
-                "left": pictures.of_edit(pair.left),
-                "right": pictures.of_edit(pair.right),
+                "source": pictures.address_of_sample(sample),
+                "left": pictures.address_of_edit(pair.left),
+                "right": pictures.address_of_edit(pair.right),
             }
 
     def add(self, body: bytes) -> dict[str, object]:
@@ -288,7 +288,7 @@ class Voting:
         if ticket is None or ticket.rater != rater:
             raise NotAVote(409, Text("that pair was not shown to you here; this is the next one"))
         with self._lock:
-            vote = vote_on(ticket.pair, ticket=str(name), rater=rater, choice=choice, seconds=float(seconds))
+            vote = make_vote(ticket.pair, ticket=str(name), rater=rater, choice=choice, seconds=float(seconds))
             self._ballot.add(vote)
         return self.next(rater)
 

@@ -56,19 +56,19 @@ class State(ServerState):
 
     def __init__(self) -> None:
         super().__init__()
-        self.silent: dict[Silence, float] = {}
+        self.silent: dict[IdleTimeout, float] = {}
         """Connections without a request under way, and since when; the one silent for longest first."""
 
-    def make_room(self) -> bool:
+    def close_idlest(self) -> bool:
         """Closes the connection that has been silent for longest; False if none has been for `SILENT_SECONDS`."""
         connection, since = next(iter(self.silent.items()), (None, 0.0))
         if connection is None or time.monotonic() - since < SILENT_SECONDS:
             return False
-        connection.give_up()
+        connection.abort_connection()
         return True
 
 
-class Silence(asyncio.Protocol):
+class IdleTimeout(asyncio.Protocol):
     """Mixed into uvicorn's connections, which know no time-out but that between two requests."""
 
     server_state: Any
@@ -84,71 +84,71 @@ class Silence(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         """Starts to wait for a head."""
         super().connection_made(transport)
-        self._be_silent(WITHIN)
+        self._start_timer(WITHIN)
 
     def data_received(self, data: bytes) -> None:
         """Stops waiting once a whole head has arrived."""
         begins = self._timer is None or self._idle
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._speak()
+            self._stop_timer()
         elif begins:
-            self._be_silent(WITHIN)
+            self._start_timer(WITHIN)
 
     def on_response_complete(self) -> None:
         """Starts to wait for the next request."""
         super().on_response_complete()  # type: ignore[misc]
         if self.cycle is None or self.cycle.response_complete:
-            self._be_silent(self.timeout_keep_alive, idle=True)
+            self._start_timer(self.timeout_keep_alive, idle=True)
 
     def pause_writing(self) -> None:
         """Starts to wait for the client to take what is written."""
         super().pause_writing()
-        self._look_again(self.transport.get_write_buffer_size())
+        self._check_later(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         """Stops waiting for it."""
-        self._stop_looking()
+        self._cancel_check()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops waiting."""
-        self._speak()
-        self._stop_looking()
+        self._stop_timer()
+        self._cancel_check()
         super().connection_lost(exc)
 
-    def _look_again(self, left: int) -> None:
-        self._taking = self.loop.call_later(TAKEN_WITHIN, self._see_what_is_taken, left)
+    def _check_later(self, left: int) -> None:
+        self._taking = self.loop.call_later(TAKEN_WITHIN, self._check_progress, left)
 
-    def _see_what_is_taken(self, before: int) -> None:
+    def _check_progress(self, before: int) -> None:
         if (left := self.transport.get_write_buffer_size()) < before:
-            self._look_again(left)
+            self._check_later(left)
         else:
-            self.give_up()
+            self.abort_connection()
 
-    def _stop_looking(self) -> None:
+    def _cancel_check(self) -> None:
         if self._taking is not None:
             self._taking.cancel()
             self._taking = None
 
-    def _be_silent(self, seconds: float, idle: bool = False) -> None:
-        self._speak()
+    def _start_timer(self, seconds: float, idle: bool = False) -> None:
+        self._stop_timer()
         self.server_state.silent[self] = time.monotonic()
-        self._timer, self._idle = self.loop.call_later(seconds, self.give_up), idle
+        self._timer, self._idle = self.loop.call_later(seconds, self.abort_connection), idle
 
-    def _speak(self) -> None:
+    def _stop_timer(self) -> None:
         self.server_state.silent.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def give_up(self) -> None:
+    def abort_connection(self) -> None:
         """Closes the connection at once."""
-        self._speak()
+        self._stop_timer()
         self.transport.abort()
 
 
-class Connection(Silence, H11Protocol):
+class Connection(IdleTimeout, H11Protocol):
     """uvicorn's own, which bounds a head by itself."""
 
 
@@ -156,7 +156,7 @@ def fast_connection() -> type[asyncio.Protocol]:
     """Returns a connection that takes half of h11's time. Raises `ImportError` without httptools."""
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class FastConnection(Silence, HttpToolsProtocol):
+    class FastConnection(IdleTimeout, HttpToolsProtocol):
         """httptools alone would read an endless head."""
 
         _head = 0

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import translate
 from edit_eval.text import Text
 
 Scope = dict[str, Any]
@@ -69,7 +69,7 @@ class Guard:
         elif refusal := self.refusal(scope):
             await self.refuse(send, refusal)
         else:
-            await self.pass_on(scope, receive, _with_headers(send))
+            await self.forward_request(scope, receive, _with_headers(send))
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Returns why a request is refused; None if it is passed on."""
@@ -80,19 +80,19 @@ class Guard:
             return Refusal(400, Text("a header is given twice"))
         value_by_name = {name: values[0] for name, values in headers.items()}
         return (
-            self._of_host(value_by_name)
-            or self.of_browser(scope, value_by_name)
-            or self.of_request(scope, value_by_name)
-            or self._of_token(scope, value_by_name)
+            self._check_host(value_by_name)
+            or self.check_browser(scope, value_by_name)
+            or self.check_request(scope, value_by_name)
+            or self._check_token(scope, value_by_name)
         )
 
-    def of_browser(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+    def check_browser(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         """Refuses what a browser sends by itself: any page open in one can make it send requests to this machine."""
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
             return Refusal(403, Text("no browser's page may ask"))
         return None
 
-    def of_request(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+    def check_request(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         """Refuses methods, addresses and bodies that the server has not; nothing here."""
         return None
 
@@ -107,15 +107,15 @@ class Guard:
         """True of the token."""
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
-    async def pass_on(self, scope: Scope, receive: Any, send: Any) -> None:
+    async def forward_request(self, scope: Scope, receive: Any, send: Any) -> None:
         """Hands on a request that is not refused."""
         await self.app(scope, receive, send)
 
     async def refuse(self, send: Any, refusal: Refusal) -> None:
         """Answers a request that is refused."""
-        await answer(send, refusal.status, f"{said(refusal.why)}\n".encode(), refusal.headers)
+        await answer(send, refusal.status, f"{translate(refusal.why)}\n".encode(), refusal.headers)
 
-    def _of_host(self, headers: Mapping[str, str]) -> Refusal | None:
+    def _check_host(self, headers: Mapping[str, str]) -> Refusal | None:
         host = _HOST.fullmatch(headers.get("host", ""))
         if host is None:
             return Refusal(400, Text("the Host header is missing or unreadable"))
@@ -125,7 +125,7 @@ class Guard:
             )
         return None
 
-    def _of_token(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+    def _check_token(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         if not self.token or any(self.is_token(token) for token in self.tokens(scope, headers) if token):
             return None
         return self.no_token
@@ -142,11 +142,11 @@ async def answer(send: Any, status: int, body: bytes, headers: Mapping[str, str]
 
 
 def _with_headers(send: Any) -> Any:
-    async def sending(message: Scope) -> None:
+    async def send_with_headers(message: Scope) -> None:
         if message["type"] == "http.response.start":
             given = {name.decode("latin-1").lower() for name, _ in message["headers"]}
             more = [(n.lower().encode(), v.encode()) for n, v in HEADERS.items() if n.lower() not in given]
             message = {**message, "headers": [*message["headers"], *more]}
         await send(message)
 
-    return sending
+    return send_with_headers

@@ -65,11 +65,11 @@ class WebServer(uvicorn.Server):
 
         while True:
             while len(self.server_state.connections) >= self._most:
-                await asyncio.sleep(0 if self.server_state.make_room() else PAUSE)
+                await asyncio.sleep(0 if self.server_state.close_idlest() else PAUSE)
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError:  # out of descriptors, here or on the whole machine; or it has gone already
-                self.server_state.make_room()
+                self.server_state.close_idlest()
                 await asyncio.sleep(PAUSE)
                 continue
             try:

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 
 from edit_eval.experiment import Experiment
-from edit_eval.protocols.asked import SampleQuestion, asked_digest, rounds_of
+from edit_eval.protocols.asked import SampleQuestion, question_digest, rounds_of
 from edit_eval.records import Status
 from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.votes import tables_of, votes_of
-from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
+from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
 from edit_eval.text import Text
 
 
@@ -38,22 +38,25 @@ class Battles(Kind):
         assert of.other is not None
         return cells.edit(of.column, of.seed, of.sample), cells.edit(of.other, of.seed, of.sample)
 
-    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
         both = zip(("edit", "other"), (matrix.edits[edit] for edit in self.edits(matrix.cells, number)), strict=True)
-        return {**matrix.given(number), **{name: Shown.of(edit) for name, edit in both if edit.status is Status.OK}}
+        return {
+            **matrix.context_pictures(number),
+            **{name: InputPicture.from_edit(edit) for name, edit in both if edit.status is Status.OK},
+        }
 
-    def in_key(
+    def key_parts(
         self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
     ) -> tuple[str, str]:
         """The pixels of both are in what is asked, in the order shown: which of the two comes first is in no key."""
-        return asked_digest(matrix.question(cell), pictures), ""
+        return question_digest(matrix.question(cell), pictures), ""
 
-    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
+    def column_names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         of = matrix.cells.subject(number)
         assert of.other is not None
         return matrix.edit_models[of.column].name, matrix.edit_models[of.other].name
 
-    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
+    def batch_group(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         of = matrix.cells.subject(number)
         return of.round, batch_of[matrix.sample_of(number).index], of.seed
 

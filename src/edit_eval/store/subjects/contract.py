@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
-from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest
+from edit_eval.protocols.asked import AskedJudge, SampleQuestion, question_digest
 from edit_eval.protocols.contract import Question
 from edit_eval.records import Edit, Judgement, Sample
 
@@ -33,7 +33,7 @@ class Subject(NamedTuple):
     """Who is asked about it."""
 
 
-class Shown(NamedTuple):
+class InputPicture(NamedTuple):
     """A picture shown to an edit model or a judge."""
 
     path: str
@@ -50,12 +50,12 @@ class Shown(NamedTuple):
     """What identifies that class."""
 
     @classmethod
-    def of(cls, edit: Edit) -> Shown:
+    def from_edit(cls, edit: Edit) -> InputPicture:
         """Returns the picture of an edit."""
         return cls(edit.image, pixels=edit.pixels)
 
     @property
-    def known_by(self) -> str:
+    def key_part(self) -> str:
         """The picture's part of a key."""
         if self.made:
             return f"{self.made} of {self.digest}"
@@ -69,7 +69,7 @@ class CellNumbers(Protocol):
     judges_of_one: list[int]
     repeats: list[int]
 
-    def of_kind(self, name: str) -> range: ...
+    def subjects_of(self, name: str) -> range: ...
 
     def subject(self, number: int) -> Subject: ...
 
@@ -85,7 +85,7 @@ class CellNumbers(Protocol):
 
     def judgement(self, edit: int, judge: int, repeat: int) -> int: ...
 
-    def parts(self, judgement: int) -> tuple[int, int, int]: ...
+    def judgement_parts(self, judgement: int) -> tuple[int, int, int]: ...
 
     def cells_of(self, judgement: int) -> range: ...
 
@@ -113,7 +113,7 @@ class MatrixState(Protocol):
     def samples(self) -> Sequence[Sample]: ...
 
     @property
-    def reported(self) -> list[int]: ...
+    def row_sample_indexes(self) -> list[int]: ...
 
     @property
     def cells(self) -> CellNumbers: ...
@@ -128,7 +128,7 @@ class MatrixState(Protocol):
 
     def sample_of(self, subject: int) -> Sample: ...
 
-    def given(self, subject: int) -> dict[str, Shown]: ...
+    def context_pictures(self, subject: int) -> dict[str, InputPicture]: ...
 
     def question(self, cell: int) -> Question: ...
 
@@ -162,7 +162,7 @@ class Kind:
         """Returns all subjects of this kind that an experiment has, in order."""
         raise NotImplementedError
 
-    def taken(self, experiment: Experiment) -> Callable[[Sample], bool] | None:
+    def sample_predicate(self, experiment: Experiment) -> Callable[[Sample], bool] | None:
         """Returns what says of a sample that its edits are of this kind, and no edits like others; None of none."""
         return None
 
@@ -170,32 +170,32 @@ class Kind:
         """Returns the edits that it is about, whether they were made or kept."""
         return ()
 
-    def shown(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
+    def visible_edits(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         """Returns the edits whose pictures a question about it can show."""
         return self.edits(matrix.cells, number)
 
     def waits_for(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         """Returns the edits that come before it."""
-        return self.shown(matrix, number)
+        return self.visible_edits(matrix, number)
 
-    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
         """Returns all pictures that a question about it can show, by name; no `edit` if that was not made."""
         raise NotImplementedError
 
-    def in_key(
+    def key_parts(
         self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
     ) -> tuple[str, str]:
         """Returns its part of the key of a cell: the digest of what is asked, and the pixels it is asked about."""
         about = asked.digest
         if asked.varies:
-            about = asked_digest(matrix.question(cell), {**pictures, "edit": "edit"})
+            about = question_digest(matrix.question(cell), {**pictures, "edit": "edit"})
         return about, pictures.get("edit", "") if asked.shows_edit else ""
 
-    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
+    def column_names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         """Returns the edit model under which it stands, and the other one if it is of two."""
         raise NotImplementedError
 
-    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
+    def batch_group(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         """Returns what subjects of this kind must share to be asked about in one batch; `batch_of` has the batch of
         each sample's edits, by the sample's index."""
         raise NotImplementedError

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from edit_eval.experiment import Experiment
 from edit_eval.records import CONTROL, Status
-from edit_eval.scheduling.batches import spread
+from edit_eval.scheduling.batches import pick_across_categories
 from edit_eval.statistics.controls import ControlTest, is_final, scores_by_model
 from edit_eval.statistics.series import Series
-from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
-from edit_eval.text import Text, counted
+from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
+from edit_eval.text import Text, pluralize
 
 
 class Controls(Kind):
@@ -40,20 +40,20 @@ class Controls(Kind):
         return () if other is None else (cells.edit(0, 0, other),)
 
     def waits_for(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
-        return *self.shown(matrix, number), matrix.cells.edit(0, 0, matrix.cells.sample(number))
+        return *self.visible_edits(matrix, number), matrix.cells.edit(0, 0, matrix.cells.sample(number))
 
-    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
-        shown, shows = matrix.given(number), matrix.cells.subject(number).shows
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
+        shown, shows = matrix.context_pictures(number), matrix.cells.subject(number).shows
         if shows != "shuffled":
             maker, known = matrix.experiment.more_controls.get(shows, ("", ""))
             return {**shown, "edit": shown["source"]._replace(blank=shows == "blank", maker=maker, made=known)}
         made = matrix.edits[self.edits(matrix.cells, number)[0]]
-        return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
+        return {**shown, "edit": InputPicture.from_edit(made)} if made.status is Status.OK else shown
 
-    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
+    def column_names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         return f"{CONTROL}{matrix.cells.subject(number).shows}", ""
 
-    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
+    def batch_group(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         of = matrix.cells.subject(number)
         return of.round, of.shows, matrix.sample_of(number).category
 
@@ -88,17 +88,17 @@ class Controls(Kind):
     def say_why(self, matrix: MatrixState, numbers: Sequence[int]) -> str:
         judges = dict.fromkeys(matrix.judges[matrix.cells.subject(number).judges[0]].name for number in numbers)
         asked = sum(len(matrix.cells.cells_of_subject(number)) for number in numbers)
-        return Text("{} not shown fit yet: {} more about controls", [*judges], counted(asked, "question"))
+        return Text("{} not shown fit yet: {} more about controls", [*judges], pluralize(asked, "question"))
 
 
 def _samples(experiment: Experiment) -> list[tuple[int, int]]:
     """Returns the positions of the samples with controls, each after its round, in order."""
     samples, steps = experiment.samples, experiment.control_steps
-    good = experiment.standing_alone if steps is None else experiment.images_for_controls
+    good = experiment.independent_samples if steps is None else experiment.images_for_controls
     categories = [samples[number].category for number in good]
     positions, before = list[tuple[int, int]](), set[int]()
     for turn, count in enumerate((experiment.control_samples,) if steps is None else steps):
-        chosen = spread(categories, count)
+        chosen = pick_across_categories(categories, count)
         positions += [(turn, good[place]) for place in chosen if place not in before]
         before |= set(chosen)
     return positions
@@ -106,7 +106,7 @@ def _samples(experiment: Experiment) -> list[tuple[int, int]]:
 
 def _other(experiment: Experiment, number: int) -> int | None:
     """Returns the sample behind this one that has another source image, whose edit is shown; None if there is none."""
-    samples, good = experiment.samples, experiment.standing_alone
+    samples, good = experiment.samples, experiment.independent_samples
     place = good.index(number)
     later = (good[(place + step) % len(good)] for step in range(1, len(good)))
     return next((sample for sample in later if samples[sample].cluster != samples[number].cluster), None)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from edit_eval.experiment import Experiment
 from edit_eval.records import Judgement, Status
-from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
+from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
 
 
 class Edits(Kind):
@@ -20,24 +20,28 @@ class Edits(Kind):
     def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         return (number,)
 
-    def shown(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
-        before = matrix.origins.last(number) if matrix.experiment.shows_earlier else matrix.origins.predecessor(number)
+    def visible_edits(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
+        before = (
+            matrix.origins.last(number)
+            if matrix.experiment.uses_previous_pictures
+            else matrix.origins.predecessor(number)
+        )
         return (number,) if before is None else (before, number)
 
-    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
-        shown, made = matrix.given(number), matrix.edits[number]
-        return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
+        shown, made = matrix.context_pictures(number), matrix.edits[number]
+        return {**shown, "edit": InputPicture.from_edit(made)} if made.status is Status.OK else shown
 
-    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
+    def column_names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         return matrix.edit_models[matrix.cells.edit_parts(number)[0]].name, ""
 
-    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
+    def batch_group(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         return batch_of[matrix.sample_of(number).index]
 
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields by edit model, edit seed, judge, repeat, sample; none of controls, and none beside the filters."""
         experiment, cells = matrix.experiment, matrix.cells
-        own = matrix.reported
+        own = matrix.row_sample_indexes
         for model in range(len(matrix.edit_models)):
             for edit_seed in range(experiment.edit_seeds):
                 for judge in cells.judges_of_one:

@@ -21,13 +21,13 @@ class Stages:
         """The most stages that those of a kind may come to."""
         self._lines: dict[tuple[str, Hashable], list[int]] = {}
         for name, kind in kinds().items():
-            for number in matrix.cells.of_kind(name) if self.most[name] > 1 else ():
+            for number in matrix.cells.subjects_of(name) if self.most[name] > 1 else ():
                 self._lines.setdefault((name, kind.line(matrix.cells.subject(number))), []).append(number)
         self._reached = dict.fromkeys(self._lines, 1)
-        self.closed = frozenset(number for line in self._lines for number in self._behind(line))
+        self.closed = frozenset(number for line in self._lines for number in self._list_closed_subjects(line))
         """Numbers of those that are not to be judged yet."""
 
-    def reached(self, kind: str) -> int:
+    def highest_stage(self, kind: str) -> int:
         """Returns the highest stage of a kind that is open, from 1."""
         return max((stage for (its, _), stage in self._reached.items() if its == kind), default=1)
 
@@ -37,7 +37,9 @@ class Stages:
         before = self.closed
         for (name, line), numbers in self._lines.items():
             kind, stage = kinds()[name], 1
-            while stage < self.most[name] and kind.calls_for_more(self._matrix, self._before(numbers, stage), stage):
+            while stage < self.most[name] and kind.calls_for_more(
+                self._matrix, self._select_by_stage(numbers, stage), stage
+            ):
                 stage += 1
                 self._open((name, line), max(stage, self._reached[name, line]))  # what is closed has no judgement
             self._open((name, line), stage)
@@ -49,7 +51,7 @@ class Stages:
             if name != but:
                 self._open((name, line), self.most[name])
 
-    def _before(self, numbers: Sequence[int], stage: int) -> list[int]:
+    def _select_by_stage(self, numbers: Sequence[int], stage: int) -> list[int]:
         """Returns those of these numbers that are to be judged if so many stages are open."""
         subject, is_void = self._matrix.cells.subject, self._matrix.is_void
         return [number for number in numbers if subject(number).round < stage and not is_void(number)]
@@ -57,9 +59,9 @@ class Stages:
     def _open(self, line: tuple[str, Hashable], stage: int) -> None:
         if stage != self._reached[line]:
             self._reached[line] = stage
-            self.closed = self.closed.difference(self._lines[line]).union(self._behind(line))
+            self.closed = self.closed.difference(self._lines[line]).union(self._list_closed_subjects(line))
 
-    def _behind(self, line: tuple[str, Hashable]) -> list[int]:
+    def _list_closed_subjects(self, line: tuple[str, Hashable]) -> list[int]:
         """Returns the numbers of those of a line whose stage is to come."""
         subject = self._matrix.cells.subject
         return [number for number in self._lines[line] if subject(number).round >= self._reached[line]]

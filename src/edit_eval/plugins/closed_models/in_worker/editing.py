@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any
 from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
 from edit_eval.errors import CanaryFound, LoadError, PictureError, Refused
 from edit_eval.json_values import Json, JsonObject
-from edit_eval.pictures import OWN_SIZE, png, scaled
+from edit_eval.pictures import OWN_SIZE, png, scale_picture
 from edit_eval.plugins.closed_models.in_worker.providers import (
     PROVIDERS,
     Asked,
     ClosedModel,
     Provider,
-    closed_editor,
-    closed_editors,
+    find_closed_editor,
+    list_closed_editors,
 )
 from edit_eval.plugins.endpoints.in_worker.client import (
     NOT_IN_THE_KEY,
@@ -47,8 +47,8 @@ from edit_eval.plugins.endpoints.in_worker.client import (
     WholeAnswer,
     plain,
 )
-from edit_eval.plugins.endpoints.in_worker.image_servers import chosen_picture, unpacked
-from edit_eval.plugins.endpoints.in_worker.vocabulary import Ended, Says, read_error, said_in
+from edit_eval.plugins.endpoints.in_worker.image_servers import choose_picture, decode_picture
+from edit_eval.plugins.endpoints.in_worker.vocabulary import Ended, Says, read_error, read_reason
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -183,7 +183,7 @@ class Api:
         return 1.0, 30.0, "assumed for an edit by a provider"
 
     @staticmethod
-    def by_name(written: str) -> JsonObject | None:
+    def find_model(written: str) -> JsonObject | None:
         """Returns the parameters of a model that is asked for by this name, and words for `init`; None for others."""
         name, _, rest = written.partition("/")
         provider = PROVIDERS.get(name)
@@ -223,7 +223,7 @@ class Api:
                 "ends": model.ends,
                 "source": f"{model.source} ({model.seen})",
             }
-            for model in closed_editors()
+            for model in list_closed_editors()
         ]
 
     # -- at work --
@@ -268,9 +268,9 @@ class Api:
             **({"note": "; ".join(notes)} if notes else {}),
         }
 
-    def charged(self) -> Charged:
+    def collect_costs(self) -> Charged:
         """Returns what the edits that this thread has asked for since it was last called have cost."""
-        return self._bills.pop(threading.get_ident(), Bill(0.0)).charged()
+        return self._bills.pop(threading.get_ident(), Bill(0.0)).as_charged()
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Has an edit made. May be called from several threads at once.
@@ -282,11 +282,11 @@ class Api:
         if isinstance(made, Refused):
             raise made
         on_step(1, 1)
-        return fitted(made, request.source.size)
+        return fit_picture(made, request.source.size)
 
     async def _canary(self, _: Any) -> CanaryFound:
         """The canary: an `Ask` that costs nothing."""
-        up = await self.client.knock(self._provider.path.format(model=self._name))
+        up = await self.client.check_presence(self._provider.path.format(model=self._name))
         if not self._provider.account:
             return up
         await self.client.get(self._provider.account.format(model=self._name))
@@ -299,7 +299,7 @@ class Attempts:
     def __init__(self, model: Api, request: EditRequest, bill: Bill) -> None:
         self._model, self._client, self._provider, self._bill = model, model.client, model._provider, bill
         parameters = model.parameters
-        pictures = [scaled(picture, parameters.max_pixels) for picture in request.pictures.values()]
+        pictures = [scale_picture(picture, parameters.max_pixels) for picture in request.pictures.values()]
         seed = request.seed if _takes_seed(model._provider, model._row) else None
         self._asked = Asked(
             model=model._name,
@@ -328,19 +328,19 @@ class Attempts:
             self._paid_before = False
             if self._provider.poll:
                 self._note("")
-            sent = await self._sent()
+            sent = await self._send_request()
             document = plain(sent.text)
             if not 200 <= sent.status < 300:
-                return self._failed(sent, document)
+                return self._read_error(sent, document)
             self._task = self._provider.poll(document) if self._provider.poll else ""
             if not self._task or not self._stands(document):
                 self._task = ""
-                return await self._ended(document, sent.text)
+                return await self._read_answer(document, sent.text)
             self._bill.add(self._provider.cost(document))
             self._note(self._task)
         if not self._addresses:
-            return await self._awaited()
-        return await self._fetched()
+            return await self._await_task()
+        return await self._fetch_pictures()
 
     def _note(self, address: str) -> None:
         """Has it written down that a task is about to be submitted, or was, at this address."""
@@ -353,7 +353,7 @@ class Attempts:
         ending = self._provider.ending(document)
         return ending.meaning is Ended.UNDER_WAY or not ending.known
 
-    async def _sent(self) -> WholeAnswer:
+    async def _send_request(self) -> WholeAnswer:
         path = self._provider.path.format(model=self._asked.model)
         body = _with_call(self._provider, self._provider.body(self._asked), self._model.parameters.call)
         try:
@@ -369,7 +369,7 @@ class Attempts:
                 self._bill.free()
             raise failure from None
 
-    async def _awaited(self) -> Image | Refused:
+    async def _await_task(self) -> Image | Refused:
         """Asks for a task until it is done. Another attempt goes on where this one ended."""
         pause = FIRST_LOOK
         while True:
@@ -383,22 +383,22 @@ class Attempts:
             document = plain(text)
             if not self._stands(document):
                 self._task = ""
-                return await self._ended(document, text)
+                return await self._read_answer(document, text)
             await asyncio.sleep(pause)
             pause = min(LONGEST_LOOK, pause * 1.5)
 
-    async def _ended(self, document: Any, text: str) -> Image | Refused:
+    async def _read_answer(self, document: Any, text: str) -> Image | Refused:
         """Returns the picture of a finished answer, or the refusal that it is."""
         if not self._paid_before:
             self._count(document)
         ending = self._provider.ending(document)
         complaint = read_error(200, document)
         if ending.meaning is Ended.REFUSED:
-            return self._refused(ending.word, said_in(document) if _has_error(document) else "")
+            return self._make_refusal(ending.word, read_reason(document) if _has_error(document) else "")
         if complaint.meaning is Says.REFUSED and _has_error(document):
-            return self._refused(complaint.word, said_in(document))
+            return self._make_refusal(complaint.word, read_reason(document))
         if _has_error(document):
-            raise self._client.of_another_kind(document, text, "an edited picture")
+            raise self._client.explain_unexpected(document, text, "an edited picture")
         pictures = self._provider.pictures_in(document)
         if ending.meaning is not Ended.WHOLE or not pictures:
             why = ending.failure or ending.word
@@ -407,19 +407,19 @@ class Attempts:
             raise Failure(f"the edit model's server {'sent ' * bool(pictures)}{without}{more}", once=True)
         if any(picture.startswith(("http://", "https://")) for picture in pictures):
             self._addresses = pictures
-            return await self._fetched()
-        return await self._opened([unpacked(picture) for picture in pictures])
+            return await self._fetch_pictures()
+        return await self._decode_pictures([decode_picture(picture) for picture in pictures])
 
     def _count(self, document: Any) -> None:
         """Puts on the bill what a finished answer cost."""
         self._bill.add(self._provider.cost(document))
         row, counted = self._model._row, self._provider.tokens(document)
         if row is not None and row.tokens is not None and counted is not None:
-            self._bill.computed(math.fsum(map(_dollars, counted, row.tokens)))
+            self._bill.set_computed_cost(math.fsum(map(_dollars, counted, row.tokens)))
         elif row is not None or self._model.parameters.edit_price is not None:
-            self._bill.computed(_price(self._model.parameters, row))
+            self._bill.set_computed_cost(_price(self._model.parameters, row))
 
-    async def _fetched(self) -> Image | Refused:
+    async def _fetch_pictures(self) -> Image | Refused:
         """Fetches the pictures from their addresses; one that is gone is ordered once more."""
         hosts = [*self._provider.hosts, *self._model.parameters.allowed_hosts]
         try:
@@ -432,25 +432,25 @@ class Attempts:
                 failure = Failure(f"{failure}; the address has expired", once=True)
             raise failure from None
         self._addresses = ()
-        return await self._opened(files)
+        return await self._decode_pictures(files)
 
-    async def _opened(self, files: Sequence[bytes]) -> Image:
+    async def _decode_pictures(self, files: Sequence[bytes]) -> Image:
         try:
-            return await asyncio.to_thread(chosen_picture, files, self._request.source.size)
+            return await asyncio.to_thread(choose_picture, files, self._request.source.size)
         except PictureError as error:
             said = self._client.excerpt(str(error))
             raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None
 
-    def _failed(self, sent: WholeAnswer, document: Any) -> Refused:
+    def _read_error(self, sent: WholeAnswer, document: Any) -> Refused:
         """Returns the refusal that an error is. Raises `Failure` for any other."""
-        failure = self._client.failed(sent.status, sent.text, sent.headers)
+        failure = self._client.read_failure(sent.status, sent.text, sent.headers)
         if failure.says is Says.REFUSED:
-            return self._refused(failure.word, said_in(document))
+            return self._make_refusal(failure.word, read_reason(document))
         if failure.free:
             self._bill.free()
         raise failure
 
-    def _refused(self, code: str, said: str) -> Refused:
+    def _make_refusal(self, code: str, said: str) -> Refused:
         words = _IDS.sub("...", said) if said != code else ""
         return Refused(self._client.excerpt(f"refused ({code}): {words}".rstrip(": ")))
 
@@ -476,12 +476,12 @@ class Bill:
         if dollars is not None:
             self._costs[-1] = (dollars, True)
 
-    def computed(self, dollars: float | None) -> None:
+    def set_computed_cost(self, dollars: float | None) -> None:
         """The last attempt's cost by the table of prices, unless it was told."""
         if dollars is not None and not self._costs[-1][1]:
             self._costs[-1] = (dollars, False)
 
-    def charged(self) -> Charged:
+    def as_charged(self) -> Charged:
         """Returns dollars, whether all of them were told, and the number of attempts."""
         return {
             "usd": math.fsum(dollars for dollars, _ in self._costs),
@@ -499,7 +499,7 @@ def row_of(model: str) -> tuple[Provider, ClosedModel | None]:
     name, _, rest = model.partition("/")
     if name not in PROVIDERS or not rest:
         raise ValueError(f"model: {model!r} is not PROVIDER/MODEL with one of {', '.join(PROVIDERS)}")
-    return PROVIDERS[name], closed_editor(model)
+    return PROVIDERS[name], find_closed_editor(model)
 
 
 def _address(model: str) -> str:
@@ -508,7 +508,7 @@ def _address(model: str) -> str:
     return os.environ.get(f"{name.upper()}_BASE_URL", "") or PROVIDERS[name].address
 
 
-def fitted(picture: Image, size: tuple[int, int]) -> Image:
+def fit_picture(picture: Image, size: tuple[int, int]) -> Image:
     """Returns the picture in the source's size, or, in another shape, in its area; `info` has the size it came in."""
     from PIL import Image as Images
 

@@ -55,7 +55,7 @@ class Asked:
         return int(width), int(height)
 
 
-def at(document: Document, *path: str | int) -> Any:
+def find_value(document: Document, *path: str | int) -> Any:
     """Returns what is at a path of keys and places; None if there is nothing."""
     for step in path:
         try:
@@ -65,15 +65,15 @@ def at(document: Document, *path: str | int) -> Any:
     return document
 
 
-def text_at(document: Document, *path: str | int) -> str:
+def find_text(document: Document, *path: str | int) -> str:
     """The same as text; empty if there is none."""
-    value = at(document, *path)
+    value = find_value(document, *path)
     return value if isinstance(value, str) else ""
 
 
-def number_at(document: Document, *path: str | int) -> float | None:
+def find_number(document: Document, *path: str | int) -> float | None:
     """The same as a number that is 0 or more; None if there is none."""
-    value = at(document, *path)
+    value = find_value(document, *path)
     fits = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
     return float(value) if fits else None
 
@@ -149,31 +149,33 @@ def _gemini_body(asked: Asked) -> JsonObject:
     }
 
 
-def texts_at(document: Document, many: Sequence[str | int], *path: str | int) -> list[str]:
+def find_texts(document: Document, many: Sequence[str | int], *path: str | int) -> list[str]:
     """Returns the texts that the parts of a list have at a path."""
-    parts = at(document, *many)
-    return [found for part in (parts if isinstance(parts, list) else []) if (found := text_at(part, *path))]
+    parts = find_value(document, *many)
+    return [found for part in (parts if isinstance(parts, list) else []) if (found := find_text(part, *path))]
 
 
 def _gemini_pictures(document: Document) -> list[str]:
     """Returns the pictures that are no thoughts: those are drafts."""
-    parts = at(document, "candidates", 0, "content", "parts")
-    final = [part for part in (parts if isinstance(parts, list) else []) if at(part, "thought") is not True]
-    return texts_at(final, (), "inlineData", "data")
+    parts = find_value(document, "candidates", 0, "content", "parts")
+    final = [part for part in (parts if isinstance(parts, list) else []) if find_value(part, "thought") is not True]
+    return find_texts(final, (), "inlineData", "data")
 
 
 def _gemini_ending(document: Document) -> AnswerEnding:
-    said = text_at(document, "candidates", 0, "finishReason")
-    return read_ending(said, blocked=text_at(document, "promptFeedback", "blockReason"), may_be_silent=True)
+    said = find_text(document, "candidates", 0, "finishReason")
+    return read_ending(said, blocked=find_text(document, "promptFeedback", "blockReason"), may_be_silent=True)
 
 
 def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | None:
     """Returns the counts; what is written and is no picture are thoughts and text."""
-    said = at(document, "usageMetadata")
-    read, total = number_at(said, "promptTokenCount"), number_at(said, "totalTokenCount")
-    details = at(said, "candidatesTokensDetails")
+    said = find_value(document, "usageMetadata")
+    read, total = find_number(said, "promptTokenCount"), find_number(said, "totalTokenCount")
+    details = find_value(said, "candidatesTokensDetails")
     kinds = details if isinstance(details, list) else []
-    shown = math.fsum(number_at(kind, "tokenCount") or 0.0 for kind in kinds if text_at(kind, "modality") == "IMAGE")
+    shown = math.fsum(
+        find_number(kind, "tokenCount") or 0.0 for kind in kinds if find_text(kind, "modality") == "IMAGE"
+    )
     return None if read is None or total is None else (read, 0.0, max(0.0, total - read - shown), shown)
 
 
@@ -183,18 +185,18 @@ def _openai_form(asked: Asked) -> JsonObject:
 
 
 def _openai_tokens(document: Document) -> tuple[float, float, float, float] | None:
-    usage = at(document, "usage")
-    written = number_at(usage, "output_tokens")
-    details = at(usage, "input_tokens_details")
-    text, shown = number_at(details, "text_tokens"), number_at(details, "image_tokens")
+    usage = find_value(document, "usage")
+    written = find_number(usage, "output_tokens")
+    details = find_value(usage, "input_tokens_details")
+    text, shown = find_number(details, "text_tokens"), find_number(details, "image_tokens")
     return None if written is None or text is None or shown is None else (text, shown, 0.0, written)
 
 
 def _data(document: Document) -> list[str]:
     """Returns the pictures of `data`, in base64 or at addresses."""
-    data = at(document, "data")
+    data = find_value(document, "data")
     items = data if isinstance(data, list) else []
-    return [found for item in items if (found := text_at(item, "b64_json") or text_at(item, "url"))]
+    return [found for item in items if (found := find_text(item, "b64_json") or find_text(item, "url"))]
 
 
 def _openrouter_body(asked: Asked) -> JsonObject:
@@ -211,9 +213,11 @@ def _openrouter_body(asked: Asked) -> JsonObject:
 
 
 def _openrouter_ending(document: Document) -> AnswerEnding:
-    choice = at(document, "choices", 0)
-    native = text_at(choice, "native_finish_reason")
-    return read_ending(text_at(choice, "finish_reason"), native, error=at(choice, "error"), may_be_silent=True)
+    choice = find_value(document, "choices", 0)
+    native = find_text(choice, "native_finish_reason")
+    return read_ending(
+        find_text(choice, "finish_reason"), native, error=find_value(choice, "error"), may_be_silent=True
+    )
 
 
 def _fal_body(asked: Asked) -> JsonObject:
@@ -235,7 +239,7 @@ def _fal_body(asked: Asked) -> JsonObject:
 
 
 def _fal_ending(document: Document) -> AnswerEnding:
-    flagged = at(document, "has_nsfw_concepts")  # what comes then is black
+    flagged = find_value(document, "has_nsfw_concepts")  # what comes then is black
     return read_ending("has_nsfw_concepts" if isinstance(flagged, list) and True in flagged else "", may_be_silent=True)
 
 
@@ -255,7 +259,7 @@ def _flux_body(asked: Asked) -> JsonObject:
 
 
 def _cents(document: Document) -> float | None:
-    cents = number_at(document, "cost")
+    cents = find_number(document, "cost")
     return None if cents is None else cents / 100
 
 
@@ -287,8 +291,8 @@ def _dashscope_body(asked: Asked) -> JsonObject:
 
 
 def _dashscope_ending(document: Document) -> AnswerEnding:
-    choice = text_at(document, "output", "choices", 0, "finish_reason")
-    return read_ending(text_at(document, "code") or choice.replace("null", ""), may_be_silent=True)
+    choice = find_text(document, "output", "choices", 0, "finish_reason")
+    return read_ending(find_text(document, "code") or choice.replace("null", ""), may_be_silent=True)
 
 
 def _xai_body(asked: Asked) -> JsonObject:
@@ -317,12 +321,12 @@ def _replicate_body(asked: Asked) -> JsonObject:
 
 
 def _replicate_pictures(document: Document) -> list[str]:
-    output = at(document, "output")
-    return [output] if isinstance(output, str) else texts_at(document, ("output",))
+    output = find_value(document, "output")
+    return [output] if isinstance(output, str) else find_texts(document, ("output",))
 
 
 def _xai_ending(document: Document) -> AnswerEnding:
-    kept_back = any(at(item, "respect_moderation") is False for item in at(document, "data") or ())
+    kept_back = any(find_value(item, "respect_moderation") is False for item in find_value(document, "data") or ())
     return read_ending("respect_moderation" if kept_back else "", may_be_silent=True)
 
 
@@ -379,9 +383,9 @@ PROVIDERS: Mapping[str, Provider] = {
         seed=False,
         shape=_NAMED,
         resolutions=("1K", "2K", "4K"),
-        pictures_in=lambda document: texts_at(document, ("choices", 0, "message", "images"), "image_url", "url"),
+        pictures_in=lambda document: find_texts(document, ("choices", 0, "message", "images"), "image_url", "url"),
         ending=_openrouter_ending,
-        cost=lambda document: number_at(document, "usage", "cost"),
+        cost=lambda document: find_number(document, "usage", "cost"),
         account="/key",
         notes=("which host makes an edit is OpenRouter's choice",),
         training="free models may be trained on what is sent",
@@ -397,7 +401,9 @@ PROVIDERS: Mapping[str, Provider] = {
         body=_fal_body,
         seed=True,
         shape=_NAMED,
-        pictures_in=lambda document: texts_at(document, ("images",), "url") or texts_at([document], (), "image", "url"),
+        pictures_in=lambda document: (
+            find_texts(document, ("images",), "url") or find_texts([document], (), "image", "url")
+        ),
         ending=_fal_ending,
         hosts=("fal.media", "*.fal.media"),
         source="fal.ai: nano-banana-2/edit and flux-2-pro/edit, errors; fal-client 1.0.3",
@@ -414,9 +420,9 @@ PROVIDERS: Mapping[str, Provider] = {
         shape=Dialect(
             fields={}, fewest=64 * 64, most=4_194_304, longest=4096, source="docs.bfl.ai: multiples of 16, up to 4 MP"
         ),
-        pictures_in=lambda document: texts_at([document], (), "result", "sample"),
-        ending=lambda document: read_ending(text_at(document, "status")),
-        poll=lambda document: text_at(document, "polling_url"),
+        pictures_in=lambda document: find_texts([document], (), "result", "sample"),
+        ending=lambda document: read_ending(find_text(document, "status")),
+        poll=lambda document: find_text(document, "polling_url"),
         task_hosts=("*.bfl.ai",),
         hosts=("*.bfl.ai", "*.bfl.ml", "*.blob.core.windows.net"),
         cost=_cents,
@@ -455,7 +461,7 @@ PROVIDERS: Mapping[str, Provider] = {
         shape=Dialect(
             fields={}, fewest=512 * 512, most=2048 * 2048, longest=2048, source="Model Studio: 512 to 2048 a side"
         ),
-        pictures_in=lambda document: texts_at(document, ("output", "choices", 0, "message", "content"), "image"),
+        pictures_in=lambda document: find_texts(document, ("output", "choices", 0, "message", "content"), "image"),
         ending=_dashscope_ending,
         hosts=("*.aliyuncs.com",),
         source="alibabacloud.com/help/model-studio: qwen-image-edit; dashscope 2.0.2",
@@ -486,8 +492,8 @@ PROVIDERS: Mapping[str, Provider] = {
         extra=("input",),
         seed=True,
         pictures_in=_replicate_pictures,
-        ending=lambda document: read_ending(text_at(document, "status")),
-        poll=lambda document: text_at(document, "urls", "get"),
+        ending=lambda document: read_ending(find_text(document, "status")),
+        poll=lambda document: find_text(document, "urls", "get"),
         hosts=("replicate.delivery", "*.replicate.delivery"),
         account="/account",
         source="replicate.com/docs: predictions, rate limits; input schemas of each model",
@@ -535,18 +541,18 @@ SHAPES: Mapping[str, Dialect] = {
 `endpoints` has."""
 
 
-def closed_editors() -> list[ClosedModel]:
+def list_closed_editors() -> list[ClosedModel]:
     """Returns all rows, of the user's own file first. Raises `ConfigurationError` for what a row cannot say."""
-    return [_closed_model(said) for said in rows_of("editors")]
+    return [_make_closed_model(said) for said in rows_of("editors")]
 
 
-def closed_editor(model: str) -> ClosedModel | None:
+def find_closed_editor(model: str) -> ClosedModel | None:
     """Returns what is known of a model; None if there is nothing: its price is then what `edit_price` says."""
     said = find_row("editors", model)
-    return _closed_model(said) if said else None
+    return _make_closed_model(said) if said else None
 
 
-def _closed_model(said: Mapping[str, Any]) -> ClosedModel:
+def _make_closed_model(said: Mapping[str, Any]) -> ClosedModel:
     shape = said.get("shape")
     if shape is not None and shape not in SHAPES:
         raise ConfigurationError(Text("closed.yaml: {}: shape: it is none of {}", said["model"], list(SHAPES)))

@@ -15,33 +15,33 @@ from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import (
     SHORTEST_SIDE,
     Lora,
     apply,
-    assembled,
     call_on_canvas,
     caller,
     check_load,
+    check_lora_support,
     class_of_part,
     inputs_of,
     keywords_for,
-    known_to,
     load_part,
     load_rest,
     loops_of,
     lora_revision,
+    make_modular_pipeline,
     native_attention,
     offload_weights,
     part_locations,
     pass_token_types,
-    put_back,
+    restore_offload,
     to_picture,
 )
 from edit_eval.plugins.diffusers.in_worker.preset_lookup import (
     card_of,
+    format_setting,
     index_file,
     index_of,
     revision_of,
     row_of,
     settings_of,
-    shown,
 )
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE
 from edit_eval.plugins.diffusers.in_worker.presets import PROMPTS, Pipeline, Settings, settle, size_for
@@ -52,12 +52,12 @@ from edit_eval.pretrained.loading import (
     WITHOUT_CUDNN,
     check_call,
     check_value,
+    disable_cudnn,
     library_versions,
     load_errors,
     load_in_parallel,
     prepare_devices,
     read_ahead,
-    without_cudnn,
 )
 from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
 
@@ -203,7 +203,7 @@ class DiffusersModel:
         settings = settings_of(parameters, index_of(parameters))
         if settings.release is None or settings.release.parts is not COUNTED or settings.steps is None:
             return None
-        return of_qwen_image(settings.steps, settings.guidance["true_cfg_scale"])
+        return estimate_qwen_image(settings.steps, settings.guidance["true_cfg_scale"])
 
     # -- loading --
 
@@ -216,9 +216,9 @@ class DiffusersModel:
             import diffusers
             import transformers
 
-            location = _located(parameters)
+            location = _locate_pipeline(parameters)
             getattr(diffusers, str(location.index.get("_class_name")), None)  # triggers the libraries' lazy imports
-            for _, library, class_name in folders.parts_in(location.index):
+            for _, library, class_name in folders.list_parts(location.index):
                 if library == "transformers":
                     getattr(transformers, class_name, None)
 
@@ -231,12 +231,12 @@ class DiffusersModel:
         parameters = self.parameters
         name = parameters.model_name
         with load_errors(name):
-            location = _located(parameters)
+            location = _locate_pipeline(parameters)
             prepare_devices(devices, offload)
             load_in_parallel()
             pipeline_class = _pipeline_class(location.index, parameters)
             settings = settings_of(parameters, index_of(parameters), pipeline_class)
-            known_to(pipeline_class, parameters.loras)
+            check_lora_support(pipeline_class, parameters.loras)
             load = self._load_modular if settings.pipeline.modular else self._load_standard
             pipeline = load(location, pipeline_class, settings, devices, offload)
             if (
@@ -259,7 +259,7 @@ class DiffusersModel:
             "commit": location.commit,
             "dtype": parameters.dtype,
             "offload": offload,
-            **{key: shown(value) for key, value in settings.plain.items() if key != "pipeline"},
+            **{key: format_setting(value) for key, value in settings.plain.items() if key != "pipeline"},
             **card,
             "note": "; ".join(filter(None, (card["note"], in_part))),
             "attention": f"{attention}; text encoder: {WITHOUT_CUDNN}",
@@ -276,7 +276,7 @@ class DiffusersModel:
         _refuse_unknown(pipeline_class, inspect.signature(pipeline_class.__call__).parameters, settings)
         by_function = self.parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
         self._call = call_on_canvas(pipeline_class, by_function)  # fails before minutes of loading if it is impossible
-        locations: Keywords = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
+        locations: Keywords = {name: (location, {}) for name, _, _ in folders.list_parts(location.index)}
         parts = self._parts(locations, settings.pipeline, devices, offload)
         return pipeline_class.from_pretrained(location.name, **parts, **location.keywords)
 
@@ -287,7 +287,7 @@ class DiffusersModel:
         if offload != "none" or len(devices) > 1:
             what = f"offload: {offload}" if offload != "none" else f"device_ids: {len(devices)} devices for one model"
             raise LoadError(f"{what}, but {row.name} is a modular pipeline, which runs whole on one device")
-        pipeline = assembled(pipeline_class, location, row, settings)
+        pipeline = make_modular_pipeline(pipeline_class, location, row, settings)
         _refuse_unknown(pipeline_class, inputs_of(pipeline, row), settings)
         self._call = caller(row)
         locations = part_locations(pipeline, location)
@@ -358,7 +358,7 @@ class DiffusersModel:
         given[row.source] = pictures if row.most_sources != 1 else pictures[0]
         given |= settings.call
         try:
-            with _steps_reported(self._pipeline, on_step), _seeded(request.seed):
+            with _report_steps(self._pipeline, on_step), _seed_generators(request.seed):
                 result = self._call(
                     self._pipeline,
                     prompt=PROMPTS[row.prompt](request.instruction, len(pictures)),
@@ -368,7 +368,7 @@ class DiffusersModel:
                 )
         except BaseException:
             self.spent = True  # unless the next line ends
-            self.spent = not put_back(self._pipeline, self._about["offload"])
+            self.spent = not restore_offload(self._pipeline, self._about["offload"])
             raise
         return to_picture(_numbers(result, row))
 
@@ -380,7 +380,7 @@ class DiffusersModel:
 # -- the pipeline --
 
 
-def _located(parameters: Any) -> folders.Location:
+def _locate_pipeline(parameters: Any) -> folders.Location:
     file = index_file(parameters)
     return folders.locate(parameters.model_name, revision_of(parameters), file, "a diffusers pipeline")
 
@@ -418,7 +418,7 @@ def _repair(pipeline: Any) -> str:
             continue
         language_model = getattr(getattr(part, "model", None), "language_model", None)
         if language_model is not None:
-            without_cudnn(language_model)
+            disable_cudnn(language_model)
         tokens = {"image_token_id", "video_token_id"} <= set(dir(part.config))
         if tokens and "mm_token_type_ids" in inspect.signature(type(part).forward).parameters:
             pass_token_types(part)
@@ -451,7 +451,7 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def _steps_reported(pipeline: Any, on_step: OnStep) -> Iterator[None]:
+def _report_steps(pipeline: Any, on_step: OnStep) -> Iterator[None]:
     """Reports steps through the progress bar, which every pipeline has, unlike a callback after each step."""
 
     def progress_bar(iterable: Any = None, total: int | None = None) -> Any:
@@ -459,12 +459,12 @@ def _steps_reported(pipeline: Any, on_step: OnStep) -> Iterator[None]:
             return _Bar(on_step, total or 0)
         everything = list(iterable)
 
-        def reported() -> Iterator[Any]:
+        def iterate_steps() -> Iterator[Any]:
             for number, step in enumerate(everything, start=1):
                 yield step
                 on_step(number, len(everything))
 
-        return reported()
+        return iterate_steps()
 
     loops = loops_of(pipeline)
     for loop in loops:
@@ -477,7 +477,7 @@ def _steps_reported(pipeline: Any, on_step: OnStep) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def _seed_generators(seed: int) -> Iterator[None]:
     """Seeds the process's own random numbers inside, and restores their state afterwards."""
     import torch
 
@@ -519,7 +519,7 @@ LOAD_BYTES_A_SECOND = 1.0e9
 """From a disk that was not read before, including imports."""
 
 
-def of_qwen_image(steps: int, weight: float) -> tuple[float, float, str]:
+def estimate_qwen_image(steps: int, weight: float) -> tuple[float, float, str]:
     """Returns the seconds of a load and of a 1 megapixel edit with Qwen-Image's architecture, and their source."""
     forwards = steps * (2 if weight > 1 else 1)
     source = f"{forwards} forward{'s' * (forwards != 1)} at {FORWARD_SECONDS:g} s, published for an H100"

@@ -18,7 +18,14 @@ from edit_eval.errors import LoadError, PictureError
 from edit_eval.plugins.diffusers.in_worker.presets import Pipeline, Settings
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.folders import Keywords, Location
-from edit_eval.pretrained.loading import check_complete, check_value, device_map, dtype_named, library_versions, on_cpu
+from edit_eval.pretrained.loading import (
+    check_complete,
+    check_value,
+    device_map,
+    dtype_named,
+    library_versions,
+    runs_on_cpu,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -95,7 +102,7 @@ def offload_weights(pipeline: Any, devices: Sequence[str], offload: str) -> None
     """
     import torch
 
-    device = torch.device("cpu" if on_cpu(devices) else devices[0])
+    device = torch.device("cpu" if runs_on_cpu(devices) else devices[0])
     if offload == "model":
         pipeline.enable_model_cpu_offload(device=device)
     elif offload == "group":
@@ -109,7 +116,7 @@ def offload_weights(pipeline: Any, devices: Sequence[str], offload: str) -> None
         )
 
 
-def put_back(pipeline: Any, offload: str) -> bool:
+def restore_offload(pipeline: Any, offload: str) -> bool:
     """Puts the networks back into host memory after an edit that failed; False if its process must be replaced.
 
     diffusers does so only at the end of a call: after an exception networks stay on the device, some in part, and the
@@ -216,20 +223,20 @@ def pass_token_types(encoder: Any) -> None:
 # -- modular pipelines: blocks with inputs instead of a call with arguments, and parts that may be elsewhere --
 
 
-def assembled(pipeline_class: Any, location: Location, row: Pipeline, settings: Settings) -> Any:
+def make_modular_pipeline(pipeline_class: Any, location: Location, row: Pipeline, settings: Settings) -> Any:
     """Returns the pipeline without its parts; it has the block that rewrites prompts only if `call` asks for it."""
 
-    def made(blocks: Any = None) -> Any:
+    def make_pipeline(blocks: Any = None) -> Any:
         return pipeline_class(blocks=blocks, pretrained_model_name_or_path=location.name, **location.keywords)
 
-    pipeline = made()
+    pipeline = make_pipeline()
     if not row.rewriting or settings.call.get(row.rewriting):
         return pipeline
     blocks = pipeline.blocks
     if row.rewriting not in blocks.sub_blocks:
         raise LoadError(f"model_name: {row.name} has no block {row.rewriting} that could be left out")
     blocks.sub_blocks.pop(row.rewriting)
-    return made(blocks)
+    return make_pipeline(blocks)
 
 
 def inputs_of(pipeline: Any, row: Pipeline) -> Mapping[str, Any]:
@@ -322,7 +329,7 @@ def lora_revision(lora: Lora) -> str:
     return folders.revision(lora.name, lora.revision, "loras", "the adapter")
 
 
-def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
+def check_lora_support(pipeline_class: Any, loras: Sequence[Lora]) -> None:
     """Raises `LoadError` if the pipeline takes no adapters, `ModuleNotFoundError` without peft, before loading."""
     if loras and not hasattr(pipeline_class, "load_lora_weights"):
         raise LoadError(f"loras: {pipeline_class.__name__} takes none")
@@ -352,8 +359,8 @@ def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> tuple[str, 
             source, keywords["weight_name"] = str(path.parent), path.name
         given = {key: value for key, value in keywords.items() if value is not None}
         pipeline.load_lora_weights(source, adapter_name=name, use_safetensors=True, **given)
-        fitted = _tensors_of(pipeline, name)
-        stored = _tensors_in(pipeline.lora_state_dict(source, use_safetensors=True, **given))
+        fitted = _count_loaded_tensors(pipeline, name)
+        stored = _count_lora_tensors(pipeline.lora_state_dict(source, use_safetensors=True, **given))
         part = f"{fitted} of {stored} tensors" if fitted < stored else ""
         if fitted and part and not in_part:
             raise LoadError(
@@ -374,13 +381,13 @@ def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> tuple[str, 
     return "; ".join(said), "; ".join(notes)
 
 
-def _tensors_of(pipeline: Any, adapter: str) -> int:
+def _count_loaded_tensors(pipeline: Any, adapter: str) -> int:
     """Returns how many tensors of an adapter the pipeline's networks have taken."""
     networks = [part for part in pipeline.components.values() if hasattr(part, "named_parameters")]
     return sum(f".{adapter}." in name for part in networks for name, _ in part.named_parameters())
 
 
-def _tensors_in(stored: Any) -> int:
+def _count_lora_tensors(stored: Any) -> int:
     """Returns how many tensors an adapter's file has, as the pipeline names them; its numbers (`alpha`) are none."""
     tensors = stored[0] if isinstance(stored, tuple) else stored
     return sum("alpha" not in name.rpartition(".")[2] for name in tensors)

@@ -36,7 +36,7 @@ def index_file(parameters: Any) -> str:
     if row is not None:
         return MODULAR_INDEX if row.modular else INDEX
     folder = folders.local_folder(parameters.model_name)
-    folder = folder or folders.cached_folder(parameters.model_name, parameters.revision, os.environ)
+    folder = folder or folders.find_cached_folder(parameters.model_name, parameters.revision, os.environ)
     modular = folder is not None and not (folder / INDEX).is_file() and (folder / MODULAR_INDEX).is_file()
     return MODULAR_INDEX if modular else INDEX
 
@@ -64,7 +64,7 @@ def _index_of(parameters: Any) -> Mapping[str, Any]:
     folder = folders.local_folder(name)
     if folder is None and parameters.pipeline:
         return {"_class_name": parameters.pipeline}
-    folder = folder or folders.cached_folder(name, parameters.revision, os.environ)
+    folder = folder or folders.find_cached_folder(name, parameters.revision, os.environ)
     if folder is not None and (folder / (file := index_file(parameters))).is_file():
         index = folders.read_index(folder / file)
         if file == MODULAR_INDEX and index.get("_class_name") not in PIPELINE:
@@ -104,10 +104,10 @@ def row_of(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
     if pipeline_class is None:
         canvas = Canvas(rule="as the class has it")
         return Pipeline(name=name, family=name, canvas=canvas, figures="guessed from its signature", guessed=True)
-    return guessed_row(name, inspect.signature(pipeline_class.__call__).parameters)
+    return guess_row(name, inspect.signature(pipeline_class.__call__).parameters)
 
 
-def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
+def guess_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
     """Guesses a row from the arguments of a pipeline's call. Raises `LoadError` if there is no picture or prompt."""
     source = next((argument for argument in PICTURE_ARGUMENTS if argument in arguments), "")
     if not source or "prompt" not in arguments:
@@ -171,7 +171,7 @@ def card_of(settings: Settings) -> dict[str, str]:
         "licence": release.licence if release else UNKNOWN,
         "terms": terms[release.gated if release else None],
         "steps": str(settings.steps or "as the class has it"),
-        "guidance": shown(settings.guidance) or "none",
+        "guidance": format_setting(settings.guidance) or "none",
         "canvas_rule": row.canvas.rule,
         "sources": str(row.most_sources or "any number"),
         "prompt_rewriting": rewrites if row.rewriting else "none",
@@ -182,7 +182,7 @@ def card_of(settings: Settings) -> dict[str, str]:
     }
 
 
-def shown(value: Any) -> str:
+def format_setting(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {inner}" for key, inner in value.items())
     return "" if value is None else str(value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel, PipelineParameters, of_qwen_image
+from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel, PipelineParameters, estimate_qwen_image
 from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import Lora
 from edit_eval.plugins.diffusers.in_worker.preset_lookup import index_of, settings_of
 
@@ -55,4 +55,4 @@ class QwenImageEdit(DiffusersModel):
     def duration(parameters: Any) -> tuple[float, float, str] | None:
         """Returns the seconds of a load and of an edit as measured by others; for weights of any name."""
         settings = settings_of(parameters, index_of(parameters))
-        return of_qwen_image(settings.steps or 0, settings.guidance["true_cfg_scale"])
+        return estimate_qwen_image(settings.steps or 0, settings.guidance["true_cfg_scale"])

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import CanaryFound, LoadError
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.answers import tokens_given
+from edit_eval.judges.answers import default_token_limit
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, MakersJudge, seed_of
-from edit_eval.pictures import pixel_digest, png, scaled
+from edit_eval.pictures import pixel_digest, png, scale_picture
 from edit_eval.plugins.endpoints.in_worker.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
 from edit_eval.plugins.endpoints.in_worker.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.plugins.endpoints.in_worker.chat_servers import Decision, wording
@@ -150,8 +150,8 @@ class ChatEndpoint:
         )
         self._probe = Probe(
             self.client,
-            lambda text, tokens, fields: self._asked(self._canary(text, tokens, fields)),
-            lambda row, labels: self._posted(row, ONE_WORD, [_one_colour()], labels),
+            lambda text, tokens, fields: self._prepare_chat(self._canary(text, tokens, fields)),
+            lambda row, labels: self._prepare_decision(row, ONE_WORD, [_one_colour()], labels),
             # Where a thought comes first, the first token is not the answer's.
             interface=replace(self._interface, logprobs={}) if self._row and self._row.off is None else self._interface,
             road=parameters.probabilities,
@@ -237,9 +237,9 @@ class ChatEndpoint:
         """Returns where a maker's judges are asked; empty for no maker."""
         return MAKERS[maker].address if maker in MAKERS else ""
 
-    def charged(self) -> dict[str, int]:
+    def collect_costs(self) -> dict[str, int]:
         """Returns how many requests since the last call came to nothing, and may have been charged."""
-        return {"lost": self.client.lost()}
+        return {"lost": self.client.take_lost_count()}
 
     def prepare(self) -> None:
         """Imports what asks. Raises `ImportError` if it is missing."""
@@ -279,7 +279,7 @@ class ChatEndpoint:
         """
         self._probe.forget()
         with self.client.briefly():
-            answer = self.client.asked(self._question(request))
+            answer = self.client.require_answer(self._question(request))
             with contextlib.suppress(LoadError):  # the question was answered; other abilities then stay unknown
                 self._probe.all(_form(request))
             self._know(None)
@@ -322,19 +322,19 @@ class ChatEndpoint:
     def _question(self, request: JudgeRequest) -> Ask[str | Reply]:
         plan = self._probe.plan(_form(request))
         if plan.decision is not None:
-            return self._decided(plan.decision, request)
-        asked = self._asked(self._body(request, plan.fields))
+            return self._prepare_decision_reply(plan.decision, request)
+        asked = self._prepare_chat(self._body(request, plan.fields))
 
         async def ask(client: Any) -> str | Reply:
             answer = await asked(client)
             return self._distribution(answer, plan, request) if request.form == PROBABILITIES else self._reply(answer)
 
-        return self._answered(ask)
+        return self._catch_refusals(ask)
 
-    def _answered(self, ask: Ask[str | Reply]) -> Ask[str | Reply]:
+    def _catch_refusals(self, ask: Ask[str | Reply]) -> Ask[str | Reply]:
         """Returns the same, with an error of the server's that is a refusal as the answer that it is."""
 
-        async def answered(client: Any) -> str | Reply:
+        async def ask_server(client: Any) -> str | Reply:
             try:
                 return await ask(client)
             except Failure as failure:
@@ -342,14 +342,14 @@ class ChatEndpoint:
                     raise
                 return Reply(text=self.client.clean(failure.said), ended=Status.REFUSED)
 
-        return answered
+        return ask_server
 
     def _body(self, request: JudgeRequest, more: Fields) -> JsonObject:
         p, pictures = self.parameters, list(request.pictures.values())
         if request.form == PROBABILITIES:  # nothing is sampled, and some servers would scale by the temperature first
             temperature = p.temperature and 0.0
             return self._chat(request.system, request.user, pictures, p.max_tokens and 1, more, temperature, "off")
-        limit = tokens_given(request.form) if p.max_tokens == "auto" else p.max_tokens
+        limit = default_token_limit(request.form) if p.max_tokens == "auto" else p.max_tokens
         if limit is not None and p.thinking == "on":
             limit += p.thinking_tokens
         seed = seed_of(request) if p.temperature else None
@@ -377,7 +377,7 @@ class ChatEndpoint:
             model=self.parameters.model,
             system=_plain(system),
             user=_plain(user),
-            pictures=[self._urls.of(picture) for picture in pictures],
+            pictures=[self._urls.url_of(picture) for picture in pictures],
             limit=limit,
             temperature=temperature,
             seed=seed,
@@ -385,13 +385,13 @@ class ChatEndpoint:
             call=call,
         )
         if self._row is not None:
-            chat = self._row.fitted(chat, thinking, self.parameters.thinking_tokens, room)
+            chat = self._row.adapt_chat(chat, thinking, self.parameters.thinking_tokens, room)
         return self._interface.body(chat)
 
-    def _posted(self, row: Decision, text: str, pictures: Sequence[Image], labels: Sequence[str]) -> Ask[Any]:
-        urls = [self._urls.of(picture) for picture in pictures]
+    def _prepare_decision(self, row: Decision, text: str, pictures: Sequence[Image], labels: Sequence[str]) -> Ask[Any]:
+        urls = [self._urls.url_of(picture) for picture in pictures]
         body = {"model": self.parameters.model, **row.body(_plain(text), urls, labels)}
-        posted = self.client.posted(row.path, body)
+        posted = self.client.prepare_post(row.path, body)
 
         async def ask(client: Any) -> Any:
             return plain(await posted(client))
@@ -399,7 +399,7 @@ class ChatEndpoint:
         return ask
 
     def _small(self, tokens: int) -> Ask[Completion]:
-        return self._asked(self._canary(ONE_WORD, tokens, {}))
+        return self._prepare_chat(self._canary(ONE_WORD, tokens, {}))
 
     async def _alive(self, client: Any) -> CanaryFound:
         """The canary: an `Ask`."""
@@ -408,9 +408,9 @@ class ChatEndpoint:
 
     # -- replies --
 
-    def _asked(self, body: JsonObject) -> Ask[Completion]:
+    def _prepare_chat(self, body: JsonObject) -> Ask[Completion]:
         path = self._interface.path.format(model=self.parameters.model)
-        posted = self.client.posted(path, body, query=self.parameters.call.get("extra_query"))
+        posted = self.client.prepare_post(path, body, query=self.parameters.call.get("extra_query"))
 
         async def ask(client: Any) -> Completion:
             return self._completion(await posted(client))
@@ -422,10 +422,10 @@ class ChatEndpoint:
         document = plain(text)
         completion = self._interface.read(document) if isinstance(document, dict) else None
         if completion is None:
-            raise self.client.of_another_kind(document, text, "a chat completion")
+            raise self.client.explain_unexpected(document, text, "a chat completion")
         if why := completion.ending.failure:
             if completion.error:
-                raise self.client.of_another_kind({"error": completion.error}, text, "a chat completion")
+                raise self.client.explain_unexpected({"error": completion.error}, text, "a chat completion")
             raise Failure(f"the judge's server gave no answer: {self.client.excerpt(why)}")
         return completion
 
@@ -434,7 +434,7 @@ class ChatEndpoint:
         if not text and completion.thought:
             # Everything that came, as a model would write it without such a server: none of it is taken for an answer.
             text = f"<think>{self.client.clean(completion.thought)}"
-        ended, tokens = completion.ended, completion.tokens
+        ended, tokens = completion.reply_status, completion.tokens
         return text if ended is Status.OK and not any(tokens) else Reply(text=text, ended=ended, tokens=tokens)
 
     def _distribution(self, completion: Completion, plan: WayOfAsking, request: JudgeRequest) -> Reply:
@@ -449,9 +449,9 @@ class ChatEndpoint:
             raise Failure(f"the judge's server sent invalid probabilities: {error}", once=True) from None
         return Reply(text=text, values=values, tokens=completion.tokens)
 
-    def _decided(self, row: Decision, request: JudgeRequest) -> Ask[str | Reply]:
+    def _prepare_decision_reply(self, row: Decision, request: JudgeRequest) -> Ask[str | Reply]:
         prompt = "\n\n".join(filter(None, (request.system, request.user)))
-        asked = self._posted(row, prompt, list(request.pictures.values()), request.labels)
+        asked = self._prepare_decision(row, prompt, list(request.pictures.values()), request.labels)
 
         async def ask(client: Any) -> Reply:
             document = await asked(client)
@@ -461,7 +461,7 @@ class ChatEndpoint:
                 raise Failure(f"the judge's server did not answer with a decision: {error}", once=True) from None
             return Reply(values=values, normalised=normalised)
 
-        return self._answered(ask)
+        return self._catch_refusals(ask)
 
 
 def _form(request: JudgeRequest) -> AnswerForm:
@@ -499,7 +499,7 @@ class DataUrls:
         self._digests: dict[int, tuple[weakref.ref[Image], Any, str]] = {}
         """By the id of a read-only picture: a reference to it, its content, and its digest."""
 
-    def of(self, picture: Image) -> str:
+    def url_of(self, picture: Image) -> str:
         """Returns the picture's data URL; waits if another thread is already encoding it."""
         key = self._digest(picture)
         with self._lock:
@@ -510,7 +510,7 @@ class DataUrls:
         if future is not None:
             return future.result()
         try:
-            data = base64.b64encode(png(scaled(picture, self._max_pixels)))
+            data = base64.b64encode(png(scale_picture(picture, self._max_pixels)))
         except BaseException as error:
             with self._lock:
                 del self._kept[key]

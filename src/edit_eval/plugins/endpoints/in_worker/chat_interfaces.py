@@ -74,7 +74,7 @@ class Completion:
     """The most probable first tokens, or those requested: `token` and `logprob` each."""
 
     @property
-    def ended(self) -> Status:
+    def reply_status(self) -> Status:
         """`ok`, `cut_off` and `refused` as for `records.Reply`; an answer that has `failed` is none."""
         return {Ended.CUT_OFF: Status.CUT_OFF, Ended.REFUSED: Status.REFUSED}.get(self.ending.meaning, Status.OK)
 

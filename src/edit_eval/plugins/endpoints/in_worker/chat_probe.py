@@ -57,8 +57,8 @@ class WayOfAsking:
     def values(self, entries: Sequence[Any], labels: Sequence[str]) -> dict[str, float]:
         """Returns probabilities by label. Raises `ValueError`, `KeyError` or `TypeError` for invalid entries."""
         if self.ids is not None:
-            return by_id(entries, self.ids)
-        return by_text(entries, labels, one_token=self.one_token)
+            return probabilities_by_id(entries, self.ids)
+        return probabilities_by_text(entries, labels, one_token=self.one_token)
 
 
 class Probe:
@@ -97,7 +97,7 @@ class Probe:
         if (plan := self._plans.get(form)) is None:
             with self._lock:
                 if (plan := self._plans.get(form)) is None:
-                    plan = self._plans[form] = self._made(form)
+                    plan = self._plans[form] = self._make_plan(form)
         return plan
 
     def all(self, form: AnswerForm) -> None:
@@ -109,7 +109,7 @@ class Probe:
                 kinds = [kind for kind in self._kinds if self._can(kind)]
                 self.findings["probabilities"] = ", ".join(kinds) or "none"
 
-    def _made(self, form: AnswerForm) -> WayOfAsking:
+    def _make_plan(self, form: AnswerForm) -> WayOfAsking:
         if form.form == PROBABILITIES:
             plan, said = self._probabilities(self._road, form.labels)
             self.findings["probabilities"] = said
@@ -118,11 +118,11 @@ class Probe:
         if self._thinking is not None:
             fields |= self._thought()
         if form.schema:
-            fields |= self._held_to(form.schema)
+            fields |= self._schema_fields(form.schema)
         return WayOfAsking(fields)
 
-    def _tried(self, text: str, tokens: int, fields: Fields) -> Completion | None:
-        got = self._client.tried(self._chat(text, tokens, fields))
+    def _try_chat(self, text: str, tokens: int, fields: Fields) -> Completion | None:
+        got = self._client.try_answer(self._chat(text, tokens, fields))
         return None if isinstance(got, Failure) else got
 
     # -- thinking --
@@ -131,7 +131,7 @@ class Probe:
         """Returns the fields that switch thinking; None if the server has no switch."""
         if on not in self._switches:
             ways = ((name, way.asks(on)) for name, way in self._interface.thinking.items())
-            taken = ((name, fields) for name, fields in ways if self._tried(ONE_WORD, 1, fields) is not None)
+            taken = ((name, fields) for name, fields in ways if self._try_chat(ONE_WORD, 1, fields) is not None)
             name, self._switches[on] = next(taken, ("no switch", None))
             self.findings["thinking"] = name
         return self._switches[on]
@@ -146,7 +146,7 @@ class Probe:
             raise LoadError(text, final=True)
         for name, way in self._interface.budgets.items() if on else ():
             budget = way.asks(self._thinking_tokens)
-            if self._tried(ONE_WORD, 1, {**fields, **budget}) is not None:
+            if self._try_chat(ONE_WORD, 1, {**fields, **budget}) is not None:
                 self.findings["thinking"] += f", {name}"
                 return {**fields, **budget}
         return fields
@@ -162,18 +162,18 @@ class Probe:
         return self._schema_way[0]
 
     def _holds(self, way: Way, off: Fields) -> bool:
-        answer = self._tried(ONE_WORD, FEW, {**off, **way.asks(HELD)})
+        answer = self._try_chat(ONE_WORD, FEW, {**off, **way.asks(HELD)})
         try:
             return answer is not None and json.loads(answer.text) == {"answer": "held"}
         except (ValueError, RecursionError):
             return False
 
-    def _held_to(self, schema: str) -> Fields:
+    def _schema_fields(self, schema: str) -> Fields:
         """Returns the fields that constrain an answer to this schema; empty if the server cannot."""
         if (way := self._schema()) is None:
             return {}
         fields = way.asks(json.loads(schema))
-        if self._tried(ONE_WORD, 1, fields) is None:
+        if self._try_chat(ONE_WORD, 1, fields) is None:
             self.findings["schema"] = self.findings["schema"].partition(",")[0] + ", but not all of this protocol's"
             return {}
         return fields
@@ -182,7 +182,7 @@ class Probe:
 
     def _probabilities(self, road: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str]:
         """Returns how to ask for them, and a remark on it."""
-        way_or_why = self._by_logprobs(labels) if road == LOGPROBS_ROAD else self._by_decision(road, labels)
+        way_or_why = self._probe_logprobs(labels) if road == LOGPROBS_ROAD else self._probe_decision(road, labels)
         if isinstance(way_or_why, tuple):
             return way_or_why
         others = [kind for kind in self._kinds if kind != road and self._can(kind)]
@@ -191,10 +191,10 @@ class Probe:
 
     def _can(self, kind: str) -> bool:
         two = ("A", "B")
-        way_or_why = self._by_logprobs(two) if kind == LOGPROBS_ROAD else self._by_decision(kind, two)
+        way_or_why = self._probe_logprobs(two) if kind == LOGPROBS_ROAD else self._probe_decision(kind, two)
         return isinstance(way_or_why, tuple)
 
-    def _by_logprobs(self, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
+    def _probe_logprobs(self, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
         tokens = self._tokens(labels)
         try:
             ids = None if tokens is None else token_ids(labels, tokens)
@@ -211,7 +211,7 @@ class Probe:
                 continue
             fields = {**off, **way.asks(all_ids)}
             plan = WayOfAsking(fields, ids=ids if by_id else None, one_token=ids is not None)
-            got = self._client.tried(self._chat(f"Answer with one of these: {', '.join(labels)}.", 1, fields))
+            got = self._client.try_answer(self._chat(f"Answer with one of these: {', '.join(labels)}.", 1, fields))
             if isinstance(got, Failure):
                 why = str(got)
                 continue
@@ -231,7 +231,7 @@ class Probe:
             if text in self._tokenised:
                 continue
             body = {"model": self._client.served.model, "prompt": text, "add_special_tokens": False}
-            got = self._client.tried(self._client.posted("/tokenize", body, above=True))
+            got = self._client.try_answer(self._client.prepare_post("/tokenize", body, above=True))
             said = None if isinstance(got, Failure) else plain(got)
             ids = said.get("tokens") if isinstance(said, Mapping) else None
             if not (isinstance(ids, list) and ids and all(type(token) is int for token in ids)):
@@ -239,10 +239,10 @@ class Probe:
             self._tokenised[text] = ids
         return self._tokenised
 
-    def _by_decision(self, kind: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
+    def _probe_decision(self, kind: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
         why = "it has no such path"
         for name, row in self._interface.decisions.get(kind, {}).items():
-            got = self._client.tried(self._decide(row, labels))
+            got = self._client.try_answer(self._decide(row, labels))
             if isinstance(got, Failure):
                 why = str(got)
                 continue
@@ -312,7 +312,7 @@ def refuse_ambiguous(labels: Sequence[str]) -> None:
             raise ValueError(f"{text}; {REMEDY}")
 
 
-def by_id(entries: Sequence[Any], ids: Mapping[str, Sequence[int]]) -> dict[str, float]:
+def probabilities_by_id(entries: Sequence[Any], ids: Mapping[str, Sequence[int]]) -> dict[str, float]:
     """Returns probabilities by label from entries whose `token` is `token_id:N`; leaves out labels with one missing."""
     probabilities = {str(entry["token"]).partition("token_id:")[2]: _probability(entry) for entry in entries}
     return {
@@ -322,7 +322,7 @@ def by_id(entries: Sequence[Any], ids: Mapping[str, Sequence[int]]) -> dict[str,
     }
 
 
-def by_text(entries: Sequence[Any], labels: Sequence[str], *, one_token: bool) -> dict[str, float]:
+def probabilities_by_text(entries: Sequence[Any], labels: Sequence[str], *, one_token: bool) -> dict[str, float]:
     """Returns probabilities by label from the most probable tokens; leaves out missing ones that are not negligible.
 
     `one_token`: each label is known to be one token.

@@ -38,31 +38,31 @@ class Way:
         if self.values and isinstance(value, bool):
             value = self.values[value]
         if self.without:
-            value = _schema_without(value, self.without)
-        return {name: _filled(inner, value) for name, inner in self.fields.items()}
+            value = _remove_keywords(value, self.without)
+        return {name: _fill_slot(inner, value) for name, inner in self.fields.items()}
 
 
-def _schema_without(schema: object, keywords: tuple[str, ...]) -> Any:
+def _remove_keywords(schema: object, keywords: tuple[str, ...]) -> Any:
     """Returns a JSON schema without these keywords; a property may bear the name of one."""
     if isinstance(schema, list):
-        return [_schema_without(part, keywords) for part in schema]
+        return [_remove_keywords(part, keywords) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
     named = ("properties", "$defs", "definitions")
     return {
-        name: {key: _schema_without(inner, keywords) for key, inner in value.items()}
+        name: {key: _remove_keywords(inner, keywords) for key, inner in value.items()}
         if name in named and isinstance(value, Mapping)
         else value
         if name in ("enum", "const", "default")
-        else _schema_without(value, keywords)
+        else _remove_keywords(value, keywords)
         for name, value in schema.items()
         if name not in keywords
     }
 
 
-def _filled(row: Any, value: object) -> Any:
+def _fill_slot(row: Any, value: object) -> Any:
     if isinstance(row, Mapping):
-        return {name: _filled(inner, value) for name, inner in row.items()}
+        return {name: _fill_slot(inner, value) for name, inner in row.items()}
     return value if row is SLOT else row
 
 
@@ -154,23 +154,23 @@ class Decision:
             marks = [f"[picture {number}]" for number in range(1, len(urls) + 1)]
             text = "\n".join([*marks, text.replace("[picture ", "[ picture ")])  # the text must not refer to a picture
             pictures = {mark: {"data_base64": url.partition(",")[2]} for mark, url in zip(marks, urls, strict=True)}
-        options: Any = [_replaced(self.options, {"{label}": label}) for label in labels]
+        options: Any = [_fill_slots(self.options, {"{label}": label}) for label in labels]
         if isinstance(self.options, tuple):
             options = dict(options)
         slots = {"{text}": text, "{pictures}": pictures, "{options}": options}
-        return {name: _replaced(value, slots) for name, value in self.fields.items()}
+        return {name: _fill_slots(value, slots) for name, value in self.fields.items()}
 
     def read(self, document: Any, labels: Sequence[str]) -> tuple[dict[str, float], bool]:
         """Returns probabilities by label, and True if only their ratios are known, not their mass.
 
         Raises `ValueError` for an invalid answer.
         """
-        probabilities = _at(document, ("answers", QUESTION, "probabilities"))
+        probabilities = _find_value(document, ("answers", QUESTION, "probabilities"))
         if not isinstance(probabilities, Mapping) or {*probabilities} != {*labels}:
             raise ValueError("it has no probabilities of these labels")
         values = {label: _probability(probabilities[label]) for label in labels}
         total = math.fsum(values.values())
-        mass = next((reported for place in self.mass if (reported := _at(document, place)) is not None), None)
+        mass = next((reported for place in self.mass if (reported := _find_value(document, place)) is not None), None)
         if mass is None:
             return values, True
         if not total:
@@ -230,15 +230,15 @@ def wording(kind: str) -> str:
     return f"{kind} {hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
-def _replaced(row: Any, slots: Mapping[str, Any]) -> Any:
+def _fill_slots(row: Any, slots: Mapping[str, Any]) -> Any:
     if isinstance(row, Mapping):
-        return {name: _replaced(value, slots) for name, value in row.items()}
+        return {name: _fill_slots(value, slots) for name, value in row.items()}
     if isinstance(row, (list, tuple)):
-        return type(row)(_replaced(value, slots) for value in row)
+        return type(row)(_fill_slots(value, slots) for value in row)
     return slots.get(row, row) if isinstance(row, str) else row
 
 
-def _at(document: Any, path: Sequence[str]) -> Any:
+def _find_value(document: Any, path: Sequence[str]) -> Any:
     for name in path:
         if not isinstance(document, Mapping) or name not in document:
             return None

@@ -48,10 +48,17 @@ from edit_eval.plugins.endpoints.in_worker.transport import (
     Throttle,
     Unacceptable,
     Unreached,
-    below,
-    proxy_to,
+    find_proxy,
+    join_url,
 )
-from edit_eval.plugins.endpoints.in_worker.vocabulary import FREE, OF_THE_ACCOUNT, Says, read_error, said_in, with_hint
+from edit_eval.plugins.endpoints.in_worker.vocabulary import (
+    FREE,
+    OF_THE_ACCOUNT,
+    Says,
+    read_error,
+    read_reason,
+    with_hint,
+)
 from edit_eval.privacy import Secrets
 
 T = TypeVar("T")
@@ -112,7 +119,7 @@ class ServerParameters:
 
     def __post_init__(self) -> None:
         if self.serve is not None:
-            self.serve.on(self.route)
+            self.serve.find_engine(self.route)
             if self.base_url:
                 raise ValueError("base_url: edit-eval starts the server itself (`serve`); leave this out")
         if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
@@ -168,7 +175,7 @@ class Client:
         self.base_url = ""
         """What its paths are below, once the client is open."""
         self._key = os.environ.get(served.api_key_env, "").strip()
-        self.clean = Secrets({served.api_key_env: self._key}).hidden
+        self.clean = Secrets({served.api_key_env: self._key}).hide_in_text
         """Removes the key from a text."""
         self._lost = self._answered = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -189,12 +196,12 @@ class Client:
             server.start()
             self._ours, self._key = server, ""  # it has no key, and must not be sent one
 
-    def lost(self) -> int:
+    def take_lost_count(self) -> int:
         """Returns how many requests since the last call came to nothing and may have been charged; canaries count."""
         lost, self._lost = self._lost, 0
         return lost
 
-    def answered(self) -> int:
+    def take_answer_count(self) -> int:
         """Returns how many requests since the last call had an answer."""
         answered, self._answered = self._answered, 0
         return answered
@@ -251,12 +258,12 @@ class Client:
             return [self._wait_for(self._ask(ask)) for ask in asks]
         except Failure as failure:
             self.close()
-            raise self._unloaded(failure) from None
+            raise self._make_load_error(failure) from None
 
     def once(self, ask: Ask[T]) -> T:
         """Opens, asks once with few retries, and closes. Raises `LoadError` with the reason if there is no answer."""
         with self.briefly():
-            return self.asked(ask)
+            return self.require_answer(ask)
 
     @contextlib.contextmanager
     def briefly(self) -> Iterator[None]:
@@ -275,14 +282,14 @@ class Client:
             self.served, self._patient = kept, True
             self.close()
 
-    def asked(self, ask: Ask[T]) -> T:
+    def require_answer(self, ask: Ask[T]) -> T:
         """Returns one answer. Raises `LoadError` with the reason, and with the server's models if that may help."""
         try:
             return self._wait_for(self._ask(ask))
         except Failure as failure:
-            raise self._unloaded(failure, self._wait_for(self._models(failure))) from None
+            raise self._make_load_error(failure, self._wait_for(self._models(failure))) from None
 
-    def tried(self, ask: Ask[T]) -> T | Failure:
+    def try_answer(self, ask: Ask[T]) -> T | Failure:
         """Returns the answer to something that a server need not support, or why there is none. Raises `LoadError` if
         the server itself does not answer."""
         try:
@@ -290,9 +297,9 @@ class Client:
         except Failure as failure:
             if failure.canary not in ("failed", "denied") and failure.says in (Says.OTHER, Says.REFUSED, Says.DENIED):
                 return failure
-            raise self._unloaded(failure) from None
+            raise self._make_load_error(failure) from None
 
-    def posted(
+    def prepare_post(
         self, path: str, body: object, *, above: bool = False, query: Mapping[str, Any] | None = None
     ) -> Ask[str]:
         """Returns a path's answer to a JSON body, as text; `above`: the path is not below the `/v1`."""
@@ -302,7 +309,7 @@ class Client:
             status, headers, text = await self._post(path, body, above=above, query=query)
             if 200 <= status < 300:
                 return text
-            raise self.failed(status, text, headers)
+            raise self.read_failure(status, text, headers)
 
         return ask
 
@@ -314,27 +321,27 @@ class Client:
         assert self._post is not None
         there = path
         if not path.startswith(("http://", "https://")):
-            there = below(self.base_url, path)
-        elif not self._is_at(path, hosts):
+            there = join_url(self.base_url, path)
+        elif not self._is_allowed_host(path, hosts):
             text = f"{self._server} sends us on to {self.excerpt(urlsplit(path).netloc)}, which does not get the key"
             raise Failure(text, again=False)
         status, headers, body = await self._post.get(there, key=True)
         if 200 <= status < 300:
             return body.decode("utf-8", "replace")
-        raise self.failed(status, body.decode("utf-8", "replace"), headers)
+        raise self.read_failure(status, body.decode("utf-8", "replace"), headers)
 
-    async def knock(self, path: str) -> CanaryFound:
+    async def check_presence(self, path: str) -> CanaryFound:
         """Asks at the door of the work, with a bare GET that costs nothing: any answer shows that the server is up.
 
         Raises `Failure` if there is none, or a gateway's own (5xx).
         """
         assert self._post is not None
-        status, headers, body = await self._post.get(below(self.base_url, path), key=False)
+        status, headers, body = await self._post.get(join_url(self.base_url, path), key=False)
         if status >= 500 and status not in (501, 505):
-            raise self.failed(status, body.decode("utf-8", "replace"), headers)
+            raise self.read_failure(status, body.decode("utf-8", "replace"), headers)
         return "up"
 
-    def _is_at(self, url: str, hosts: Sequence[str]) -> bool:
+    def _is_allowed_host(self, url: str, hosts: Sequence[str]) -> bool:
         """True if an address is the server's own host and port, or on one of `hosts` by https."""
         parts, own = urlsplit(url), urlsplit(self.base_url)
         if (parts.scheme, parts.hostname, parts.port) == (own.scheme, own.hostname, own.port):
@@ -359,7 +366,7 @@ class Client:
         assert self._post is not None
         there = urljoin(f"{self.base_url.rstrip('/')}/", url)
         try:
-            allowed, parts = self._is_at(there, hosts), urlsplit(there)
+            allowed, parts = self._is_allowed_host(there, hosts), urlsplit(there)
         except ValueError:
             raise Failure(f"{self._server} gave an invalid address: {self.excerpt(url)}", again=False) from None
         if not allowed:
@@ -371,7 +378,7 @@ class Client:
         raise self._no_picture(status, parts.hostname, headers)
 
     def _no_picture(self, status: int, host: str | None, headers: Any) -> Failure:
-        failure = self.failed(status, f"no picture at {host}", headers)
+        failure = self.read_failure(status, f"no picture at {host}", headers)
         failure.says = Says.BUSY if failure.says is Says.BUSY else Says.OTHER  # of that address alone
         return failure
 
@@ -395,12 +402,12 @@ class Client:
 
     def models(self) -> list[str]:
         """Returns the names of the server's models; empty if it has no such list, which is optional."""
-        return self._wait_for(self._listed())
+        return self._wait_for(self._list_served_models())
 
     def serves(self) -> str:
         """Returns what a server that is not ours reports about its model, as far as that is stable while the model is;
         empty if it reports nothing."""
-        return "" if self._ours else self.clean(self._wait_for(self._described()))
+        return "" if self._ours else self.clean(self._wait_for(self._describe_served_model()))
 
     def about(self) -> dict[str, str]:
         """Returns the server's address, and engine and interpreter of ours."""
@@ -411,7 +418,7 @@ class Client:
         markup = rf"<(?!{self.served.api_key_env}>)[^<>]{{0,200}}>"
         return " ".join(re.sub(markup, " ", self.clean(text)).split())[:300]
 
-    def failed(self, status: int, body: object, headers: Any) -> Failure:
+    def read_failure(self, status: int, body: object, headers: Any) -> Failure:
         """Returns the failure that an error is, by its status, its body as it came or parsed, and its headers."""
         document = plain(body) if isinstance(body, str) else body
         document = document[0] if isinstance(document, list) and document else document  # Gemini's compatibility layer
@@ -421,7 +428,7 @@ class Client:
             text = f"{self._server} answered {status}{phrase}, and redirects to {where or 'another path of its own'}"
             return Failure(f"{text}: redirects are not followed; give the final address as base_url", again=False)
         complaint = read_error(status, document, headers)
-        words = self.excerpt(said_in(document))
+        words = self.excerpt(read_reason(document))
         text = f"{self._server} answered {status}{phrase}: {words or 'no reason given'}"
         if status in (401, 403) and complaint.meaning is not Says.REFUSED and not self._key:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
@@ -430,11 +437,11 @@ class Client:
         failure.said = words or f"{status}{phrase}"
         return failure
 
-    def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
+    def explain_unexpected(self, document: object, text: str, kind: str) -> Failure:
         """Returns why a successful response is not `kind`, the answer that was asked for, with its article."""
         if isinstance(document, dict) and (error := document.get("error")):
             code = str(error.get("code")) if isinstance(error, dict) else ""
-            return self.failed(int(code) if code.isdecimal() else 500, document, {})
+            return self.read_failure(int(code) if code.isdecimal() else 500, document, {})
         return Failure(f"{self._server} did not answer with {kind}: {self.excerpt(text) or 'nothing'}")
 
     async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
@@ -458,7 +465,7 @@ class Client:
             raise self._no_picture(status, host, headers)
         return body
 
-    def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
+    def _make_load_error(self, failure: Failure, more: str = "") -> LoadError:
         """Wraps a failure; final if someone else's server refuses whatever becomes of the account, while ours may be
         started again."""
         passes = failure.again or failure.says in (Says.ACCOUNT, Says.DAY) or self.served.serve is not None
@@ -526,7 +533,7 @@ class Client:
                     try:
                         answer = await self._attempt(ask, min(self.served.attempt_timeout, left))
                     except Failure as error:
-                        failure = self._gone() or error
+                        failure = self._find_server_failure() or error
                         self._met |= bool(failure.status)
                         self._lost += not failure.free
                         waits = failure.busy and self._patient and (self._met or not failure.unreached)
@@ -555,9 +562,9 @@ class Client:
                 raise last from None
             await asyncio.sleep(pause)
 
-    def _gone(self) -> Failure | None:
+    def _find_server_failure(self) -> Failure | None:
         """Returns a failure if a server of ours has ended: it will not come back, so there is no point in waiting."""
-        why = self._ours.ended() if self._ours else ""
+        why = self._ours.explain_end() if self._ours else ""
         return Failure(why, again=False) if why else None
 
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
@@ -592,26 +599,26 @@ class Client:
     def _proxy(self) -> str:
         """Returns the proxy that stands before the server; empty if there is none."""
         parts = urlsplit(self.base_url)
-        return "" if self._ours else proxy_to(parts.scheme, parts.hostname or "", parts.port) or ""
+        return "" if self._ours else find_proxy(parts.scheme, parts.hostname or "", parts.port) or ""
 
     async def _models(self, failure: Failure) -> str:
         """Lists the server's models if it does not know the one asked for."""
         if "answered 404" not in str(failure):
             return ""
-        names = await self._listed()
+        names = await self._list_served_models()
         return self.excerpt(f"(it has {', '.join(names[:5])}{', ...' * (len(names) > 5)})") if names else ""
 
-    async def _described(self) -> str:
+    async def _describe_served_model(self) -> str:
         seconds = min(self.served.attempt_timeout, EXAMINED_SECONDS)
         with contextlib.suppress(Exception):  # such a list is optional
-            return await asyncio.wait_for(described_model(self, self.served.model), seconds)
+            return await asyncio.wait_for(describe_model(self, self.served.model), seconds)
         return ""
 
-    async def _listed(self) -> list[str]:
+    async def _list_served_models(self) -> list[str]:
         try:
             if self._header is not None:
                 return _names(plain(await asyncio.wait_for(self.get("/models"), self.served.attempt_timeout)))
-            return await asyncio.wait_for(listed_models(self), self.served.attempt_timeout)
+            return await asyncio.wait_for(list_model_names(self), self.served.attempt_timeout)
         except Exception:
             return []
 
@@ -708,7 +715,7 @@ _LONGEST_ENTRY = 300
 """Most characters of each."""
 
 
-async def described_model(client: Client, name: str) -> str:
+async def describe_model(client: Client, name: str) -> str:
     """Returns what the server's list of models says of one: where it was loaded from (`root`), what it was made of
     (`parent`), its `revision`, and from llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty if
     the list has no such model, or none of these."""
@@ -726,7 +733,7 @@ async def described_model(client: Client, name: str) -> str:
     return ""
 
 
-async def listed_models(client: Client) -> list[str]:
+async def list_model_names(client: Client) -> list[str]:
     """An `Ask` for the names of the server's models; none if the server has no such list."""
     try:
         listed = await client.get("/models")

@@ -65,7 +65,7 @@ class ClosedJudge:
         names = ("limited_by", "temperature", "usual", "off", "on", "room")
         return {name: value for name in names if (value := getattr(self, name)) != getattr(usual, name)}
 
-    def fitted(self, chat: Chat, thinking: str | None, budget: int, room: int | None = None) -> Chat:
+    def adapt_chat(self, chat: Chat, thinking: str | None, budget: int, room: int | None = None) -> Chat:
         """Returns a chat as these models take it; `budget` is what `thinking_tokens` says.
 
         `room`: the most tokens added for a thought; None: what the row says.
@@ -80,13 +80,13 @@ class ClosedJudge:
             limited_by=self.limited_by,
             temperature=chat.temperature if drawn else None,
             seed=chat.seed if drawn else None,
-            settings=_joined(switch, chat.settings),
+            settings=_merge_settings(switch, chat.settings),
         )
 
     def switch(self, thinking: str | None, budget: int) -> JsonObject:
         """Returns what is sent to switch thinking."""
         row = self.on if thinking == "on" else (self.off or {}) if thinking == "off" else self.usual
-        return _filled(row, budget)
+        return _fill_budget(row, budget)
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ class Maker:
     """Keys whose requests may be trained on."""
 
 
-def _filled(row: Mapping[str, Any], budget: int) -> JsonObject:
+def _fill_budget(row: Mapping[str, Any], budget: int) -> JsonObject:
     return {
-        name: _filled(value, budget) if isinstance(value, Mapping) else budget if value == BUDGET else value
+        name: _fill_budget(value, budget) if isinstance(value, Mapping) else budget if value == BUDGET else value
         for name, value in row.items()
     }
 
 
-def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> JsonObject:
+def _merge_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> JsonObject:
     """Returns both; where both have a mapping (Anthropic's `output_config`), its entries from both."""
     both = {name for name in first if isinstance(first[name], Mapping) and isinstance(second.get(name), Mapping)}
     return {**first, **second, **{name: {**first[name], **second[name]} for name in both}}

@@ -73,10 +73,10 @@ def _read(file: Path, changed: int) -> Mapping[str, tuple[Mapping[str, Any], ...
     rows = {kind: document.get(kind) or [] for kind in FIELDS}
     if wrong := next((kind for kind, of in rows.items() if not isinstance(of, list)), ""):
         raise ConfigurationError(Text("{}: {}: it takes a list of rows", file, wrong))
-    return {kind: tuple(_checked(file, kind, row) for row in of) for kind, of in rows.items()}
+    return {kind: tuple(_check_row(file, kind, row) for row in of) for kind, of in rows.items()}
 
 
-def _checked(file: Path, kind: Kind, row: Any) -> Mapping[str, Any]:
+def _check_row(file: Path, kind: Kind, row: Any) -> Mapping[str, Any]:
     """Returns a row with its days as text; raises `ConfigurationError` for what no row can say."""
     row = row if isinstance(row, dict) else {}
     said = {{True: "on", False: "off"}.get(name, name): value for name, value in row.items()}

@@ -30,7 +30,7 @@ from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import CanaryFound, LoadError, ModelError, PictureError, Refused
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, scaled
+from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, scale_picture
 from edit_eval.plugins.endpoints.in_worker.client import (
     NOT_IN_THE_KEY,
     Ask,
@@ -38,20 +38,20 @@ from edit_eval.plugins.endpoints.in_worker.client import (
     Failure,
     ServerParameters,
     host_elsewhere,
-    listed_models,
+    list_model_names,
     plain,
 )
 from edit_eval.plugins.endpoints.in_worker.image_servers import (
     FLAGS,
     PROXY,
-    chosen_picture,
+    choose_picture,
+    decode_picture,
     dialect_of,
     ending_of,
-    stated_cost,
-    unpacked,
+    read_cost,
     values,
 )
-from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, Ended, Says, read_error, said_in
+from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, Ended, Says, read_error, read_reason
 from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:
@@ -165,9 +165,9 @@ class ImageEndpoint:
         most = price * (parameters.retries + 2 + (4 + parameters.retries + 2) * parameters.probe)
         return {"usual": price, "most": most, "told": "computed", "source": "edit_price"}
 
-    def charged(self) -> Charged:
+    def collect_costs(self) -> Charged:
         """Returns what the requests since the last call have cost: as the proxy told it, else at `edit_price`."""
-        attempts = self.client.answered() + self.client.lost()
+        attempts = self.client.take_answer_count() + self.client.take_lost_count()
         costs, self._costs = self._costs, []
         rest = max(0, attempts - len(costs))
         usd = math.fsum(costs) + rest * (self.parameters.edit_price or 0.0)
@@ -190,13 +190,13 @@ class ImageEndpoint:
             seeds = (0, 0, 1) if self._dialect.seed else (0, 0)
             asks = [self._probe(seed) for seed in seeds]
             if self.parameters.call.get("negative_prompt") is not None:
-                asks.append(self._asked(tiny_edit(), tiny=True, negative_prompt=TINY_NEGATIVE_PROMPT))
+                asks.append(self._prepare_edit(tiny_edit(), tiny=True, negative_prompt=TINY_NEGATIVE_PROMPT))
             edits = self.client.first(*asks)
             made, guided = edits[: len(seeds)], edits[len(seeds) :]
             names = self.client.models()
         else:
-            (names,) = self.client.first(listed_models)
-            self.client.answered()  # a list costs nothing
+            (names,) = self.client.first(list_model_names)
+            self.client.take_answer_count()  # a list costs nothing
         self._know(made, names, guided)
         if self._dialect.own and names and self.parameters.model not in names:
             self.client.close()
@@ -210,11 +210,11 @@ class ImageEndpoint:
         Raises `LoadError` with the reason why there is no answer, and `Refused`.
         """
         if not self.parameters.probe:
-            self._know([], self.client.once(listed_models))
+            self._know([], self.client.once(list_model_names))
             return None
-        made = self.client.once(self._asked(request, tiny=True))
+        made = self.client.once(self._prepare_edit(request, tiny=True))
         self._know([made], [])
-        return _taken(made)
+        return _require_picture(made)
 
     def close(self) -> None:
         """Closes the connections; cancels an edit in progress."""
@@ -229,8 +229,8 @@ class ImageEndpoint:
 
         Raises `Refused`, and `RequestError` for an edit that failed for good.
         """
-        (made,) = self.client.answers([self._asked(request)])
-        edited = _taken(made)
+        (made,) = self.client.answers([self._prepare_edit(request)])
+        edited = _require_picture(made)
         holds = self._dialect.seed and self._about.get("same_seed") == _SAME  # as far as the probe could tell
         if next(self._edits) in REPEATED and holds:
             edited.info[UNREPEATABLE] = self._differs(request, edited)
@@ -240,14 +240,14 @@ class ImageEndpoint:
     def _differs(self, request: EditRequest, edited: Image) -> bool:
         """True if the same request now gives another picture; False if it gives none."""
         with contextlib.suppress(ModelError):
-            (again,) = self.client.answers([self._asked(request)])
-            return pixel_digest(_taken(again)) != pixel_digest(edited)
+            (again,) = self.client.answers([self._prepare_edit(request)])
+            return pixel_digest(_require_picture(again)) != pixel_digest(edited)
         return False
 
     # -- requests --
 
-    def _asked(self, request: EditRequest, *, tiny: bool = False, **instead: str) -> Ask[Image | Refused]:
-        pictures = [scaled(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
+    def _prepare_edit(self, request: EditRequest, *, tiny: bool = False, **instead: str) -> Ask[Image | Refused]:
+        pictures = [scale_picture(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
         field = "image[]" if len(pictures) > 1 else "image"
         files = [(field, f"{name}.png", png(shown)) for name, shown in zip(request.pictures, pictures, strict=True)]
         fields = {"prompt": request.instruction, "model": self.parameters.model}
@@ -256,11 +256,11 @@ class ImageEndpoint:
         async def ask(client: Client) -> Image | Refused:
             status, headers, text = await client.form("/images/edits", fields, files)
             if 200 <= status < 300:
-                return await self._made(text, headers, pictures[0].size)
-            failure = client.failed(status, text, headers)
+                return await self._read_answer(text, headers, pictures[0].size)
+            failure = client.read_failure(status, text, headers)
             if failure.says is not Says.REFUSED:
                 raise failure
-            return self._refused(failure.word, failure.said, plain(text))
+            return self._make_refusal(failure.word, failure.said, plain(text))
 
         return ask
 
@@ -280,18 +280,18 @@ class ImageEndpoint:
         return {name: _as_text(value) for name, value in fields.items() if value is not None}
 
     def _probe(self, seed: int = 0) -> Ask[Image | Refused]:
-        return self._asked(tiny_edit(seed), tiny=True)
+        return self._prepare_edit(tiny_edit(seed), tiny=True)
 
     async def _canary(self, client: Any) -> CanaryFound:
         """The canary: an `Ask`."""
-        await (self._probe() if self.parameters.probe else listed_models)(client)
+        await (self._probe() if self.parameters.probe else list_model_names)(client)
         return "answered" if self.parameters.probe else "known" if client.has_key else "up"
 
     # -- replies --
 
-    async def _made(self, text: str, headers: Mapping[str, str], source: tuple[int, int]) -> Image | Refused:
+    async def _read_answer(self, text: str, headers: Mapping[str, str], source: tuple[int, int]) -> Image | Refused:
         """Returns the picture in an answer, or at the address that it names."""
-        if (cost := stated_cost(headers)) is not None:
+        if (cost := read_cost(headers)) is not None:
             self._costs.append(cost)
         document = plain(text)
         data = document.get("data") if isinstance(document, dict) else None
@@ -299,38 +299,38 @@ class ImageEndpoint:
         found = [str(item.get("b64_json") or item.get("url") or "") for item in items]
         ending = ending_of(document)
         if not any(found) or ending.meaning is not Ended.WHOLE:
-            return self._without(document, text, headers, ending)
+            return self._read_refusal(document, text, headers, ending)
         try:
             files = [await self._file(item) for item in items if item.get("b64_json") or item.get("url")]
-            picture = await asyncio.to_thread(chosen_picture, files, source)
+            picture = await asyncio.to_thread(choose_picture, files, source)
         except (PictureError, TypeError) as error:
             said = self.client.excerpt(str(error))
             raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None
         if any(value is True for value in values(document, FLAGS)) and picture.getbbox() is None:
-            return self._refused("flagged", "the picture is flagged, and came back black", document)
+            return self._make_refusal("flagged", "the picture is flagged, and came back black", document)
         return picture
 
     async def _file(self, item: JsonObject) -> bytes:
         packed, url = item.get("b64_json"), str(item.get("url") or "")
         if packed or url.startswith("data:"):
-            return unpacked(str(packed or url))
+            return decode_picture(str(packed or url))
         return await self.client.download(url, self.parameters.allowed_hosts)
 
-    def _without(self, document: object, text: str, headers: Mapping[str, str], ending: AnswerEnding) -> Refused:
+    def _read_refusal(self, document: object, text: str, headers: Mapping[str, str], ending: AnswerEnding) -> Refused:
         """Returns the refusal in an answer without a picture. Raises `Failure` if it is not one."""
-        said = said_in(document) if _says_why(document) else ""
+        said = read_reason(document) if _says_why(document) else ""
         if ending.meaning is Ended.REFUSED:
-            return self._refused(ending.word, said, document)
+            return self._make_refusal(ending.word, said, document)
         if said and (complaint := read_error(200, document)).meaning is Says.REFUSED:
-            return self._refused(complaint.word, said, document)
+            return self._make_refusal(complaint.word, said, document)
         if isinstance(document, dict) and isinstance(document.get("data"), list) and not document.get("error"):
             if not ending.word and any(name.lower().startswith(PROXY) for name in headers):
-                return self._refused("no picture", "litellm's proxy passes on none and no reason", document)
+                return self._make_refusal("no picture", "litellm's proxy passes on none and no reason", document)
             why = f" ({self.client.excerpt(ending.word or ending.failure)})" if ending.failure else ""
             raise Failure(f"the edit model's server answered without a picture{why}", once=True)
-        raise self.client.of_another_kind(document, text, "an edited picture")
+        raise self.client.explain_unexpected(document, text, "an edited picture")
 
-    def _refused(self, code: str, said: str, body: object) -> Refused:
+    def _make_refusal(self, code: str, said: str, body: object) -> Refused:
         violations = ", ".join(str(value) for value in values({"": body}, ("safety_violations",)))
         more = f" (safety_violations: {violations})" if violations and violations not in said else ""
         words = _REQUEST_ID.sub("req_...", said)
@@ -339,7 +339,7 @@ class ImageEndpoint:
     def _know(
         self, made: Sequence[Image | Refused], names: Sequence[str], guided: Sequence[Image | Refused] = ()
     ) -> None:
-        self._about = {**self.client.about(), "dialect": self._dialect_name, **self._learned(made)}
+        self._about = {**self.client.about(), "dialect": self._dialect_name, **self._describe_probe(made)}
         if guided and "same_seed" in self._about:
             self._about |= self._guidance(made[0], guided[0])
         if names:
@@ -356,7 +356,7 @@ class ImageEndpoint:
         note = f"{self.parameters.model}: another negative prompt gives the same picture there; guidance is off"
         return {"guidance": "off", "note": "; ".join(filter(None, (self._about.get("note"), note)))}
 
-    def _learned(self, made: Sequence[Image | Refused]) -> dict[str, str]:
+    def _describe_probe(self, made: Sequence[Image | Refused]) -> dict[str, str]:
         """Returns what the probe's edits tell: the first two are the same, the third has another seed."""
         pictures = [edit for edit in made if not isinstance(edit, Refused)]
         if not made or len(pictures) < len(made):
@@ -388,7 +388,7 @@ def tiny_edit(seed: int = 0) -> EditRequest:
     return EditRequest(pictures={"source": picture}, instruction=TINY_INSTRUCTION, seed=seed)
 
 
-def _taken(made: Image | Refused) -> Image:
+def _require_picture(made: Image | Refused) -> Image:
     if isinstance(made, Refused):
         raise made
     return made

@@ -160,7 +160,7 @@ def values(document: object, names: tuple[str, ...], depth: int = _DEPTH) -> Ite
                 yield from values(value, names, depth - 1)
 
 
-def stated_cost(headers: Mapping[str, str]) -> float | None:
+def read_cost(headers: Mapping[str, str]) -> float | None:
     """Returns the US dollars that litellm's proxy says an answer has cost; None if it does not say."""
     try:
         dollars = float(headers.get(COST) or "")
@@ -183,7 +183,7 @@ LEAST_SHARE = 1 / 25
 """The least area of a picture that may be an edit, as a share of the source's: below it, it is a draft, or nothing."""
 
 
-def unpacked(packed: str) -> bytes:
+def decode_picture(packed: str) -> bytes:
     """Returns a picture's file from base64, bare or as a data URL. Raises `PictureError`."""
     try:
         return base64.b64decode(packed.partition(",")[2] if packed.startswith("data:") else packed, validate=True)
@@ -191,7 +191,7 @@ def unpacked(packed: str) -> bytes:
         raise PictureError(str(error)) from None
 
 
-def chosen_picture(files: Sequence[bytes], source: tuple[int, int]) -> Image:
+def choose_picture(files: Sequence[bytes], source: tuple[int, int]) -> Image:
     """Returns the edit among the pictures of an answer: the largest, since servers send drafts beside it; of several
     the last, and its `info` says so. Raises `PictureError` if one cannot be decoded, and if all are too small."""
     pictures = [read_picture(io.BytesIO(file), "the picture", keep_file=True)[0] for file in files]

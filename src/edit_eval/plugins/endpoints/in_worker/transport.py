@@ -60,12 +60,12 @@ class Posting:
 
         if not query and (known := self._known.get((path, above))) is not None:
             return known
-        url = URL(below(self._base_url, path, _as_query(query) if query else "", above=above), encoded=True)
+        url = URL(join_url(self._base_url, path, _as_query(query) if query else "", above=above), encoded=True)
         if not query:
             self._known[path, above] = url
         return url
 
-    def _opened(self, url: Any) -> Any:
+    def _open_session(self, url: Any) -> Any:
         """Returns the session, which belongs to the loop that uses it first."""
         import aiohttp
 
@@ -117,9 +117,9 @@ class Posting:
         return response.status, response.headers, answer
 
     async def _sent(self, method: str, url: Any, data: Any, headers: Mapping[str, str]) -> tuple[Any, bytes]:
-        proxy = None if self._direct else proxy_to(url.scheme, url.host, url.port)
+        proxy = None if self._direct else find_proxy(url.scheme, url.host, url.port)
         try:
-            session = self._opened(url)
+            session = self._open_session(url)
             sent = session.request(method, url, data=data, headers=headers, proxy=proxy, allow_redirects=False)
             async with sent as response:
                 return response, await whole_body(response.headers, response.content.iter_any(), self._longest)
@@ -159,7 +159,7 @@ def certificates() -> ssl.SSLContext:
     return context
 
 
-def proxy_to(scheme: str, host: str, port: int | None = None) -> str | None:
+def find_proxy(scheme: str, host: str, port: int | None = None) -> str | None:
     """Returns the environment's proxy for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None.
 
     Raises `LoadError` for one of a kind that is not spoken (SOCKS).
@@ -219,7 +219,7 @@ async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], l
     return bytes(body)
 
 
-def below(base_url: str, path: str, query: str = "", *, above: bool = False) -> str:
+def join_url(base_url: str, path: str, query: str = "", *, above: bool = False) -> str:
     """Returns the address of a path below a server's, whose own query (`?api-version=...`) stays; `above`: not below
     its `/v1`."""
     base, _, own = base_url.partition("?")

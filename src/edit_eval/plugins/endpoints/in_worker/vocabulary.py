@@ -305,7 +305,7 @@ class Complaint(NamedTuple):
 
 def read_error(status: int, body: object, headers: Mapping[str, str] | None = None) -> Complaint:
     """Reads an error: its status, its body as it came (a text, or parsed), and its headers."""
-    texts = [*_said(_parsed(body))]
+    texts = [*_find_texts(_parse_body(body))]
     row = next((row for row in STATUSES if status in row.statuses), None)
     meaning, again = (row.meaning, row.again) if row else (Says.OTHER, status >= 500)
     word = ""
@@ -317,13 +317,15 @@ def read_error(status: int, body: object, headers: Mapping[str, str] | None = No
             meaning, word = words.meaning, found[0]
             again = meaning is Says.BUSY or (meaning is Says.OTHER and again)
             break
-    wait = read_wait(headers or {}, texts if meaning is Says.DAY else [*texts, json.dumps(_parsed(body), default=str)])
+    wait = read_wait(
+        headers or {}, texts if meaning is Says.DAY else [*texts, json.dumps(_parse_body(body), default=str)]
+    )
     if meaning is Says.DAY:  # a quota that comes back bit by bit, as OpenAI's does, is waited for if that is told
         again = wait is not None
     return Complaint(meaning, word, wait if again else None, again)
 
 
-def said_in(body: object) -> str:
+def read_reason(body: object) -> str:
     """Returns the reason in an error's body, in any of its forms."""
     for key in ("error", "message", "detail"):
         if isinstance(body, dict) and key in body:
@@ -336,24 +338,24 @@ _TEXTS = ("error", "message", "msg", "detail", "details", "error_message", "erro
 _DEPTH = 8
 
 
-def _said(document: object, depth: int = _DEPTH) -> Iterator[str]:
+def _find_texts(document: object, depth: int = _DEPTH) -> Iterator[str]:
     """Yields what an error's body says, without what it repeats of the request (`input`, `flagged_input`, ...)."""
     if isinstance(document, str):
         yield document
     elif isinstance(document, list) and depth:
         for part in document:
-            yield from _said(part, depth - 1)
+            yield from _find_texts(part, depth - 1)
     elif isinstance(document, Mapping) and depth:
         for name, value in document.items():
             if isinstance(value, str):
                 if name in _CODES or name in _TEXTS:
-                    inner = _parsed(value)
-                    yield from [value] if isinstance(inner, str) else _said(inner, depth - 1)
+                    inner = _parse_body(value)
+                    yield from [value] if isinstance(inner, str) else _find_texts(inner, depth - 1)
             elif name not in ("input", "flagged_input", "prompt", "messages"):
-                yield from _said(value, depth - 1) if isinstance(value, (Mapping, list)) else ()
+                yield from _find_texts(value, depth - 1) if isinstance(value, (Mapping, list)) else ()
 
 
-def _parsed(body: object) -> Any:
+def _parse_body(body: object) -> Any:
     if isinstance(body, (bytes, bytearray)):
         body = bytes(body).decode("utf-8", "replace")
     if not isinstance(body, str) or body.lstrip()[:1] not in ("{", "["):

@@ -38,7 +38,7 @@ def stop_at_score(tokenizer: Any, start: int) -> Any:
     return StopAtScore()
 
 
-def telling(on_step: OnStep, start: int, most: int) -> Any:
+def report_tokens(on_step: OnStep, start: int, most: int) -> Any:
     """Returns a stopping criterion that ends nothing, and tells each token that is written: who writes is not hung."""
     import torch
     from transformers import StoppingCriteria
@@ -72,12 +72,12 @@ def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -
         def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
             for row, (last, length) in enumerate(newest(input_ids, start)):
                 begin = progress.see(row, last, length)
-                if self.ends[row] is None and (ended := self._ended(row, last, length, begin)) is not None:
+                if self.ends[row] is None and (ended := self._check_end(row, last, length, begin)) is not None:
                     self.ends[row] = length, ended
             done = [end is not None for end in self.ends]
             return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
 
-        def _ended(self, row: int, last: list[int], length: int, begin: int | None) -> bool | None:
+        def _check_end(self, row: int, last: list[int], length: int, begin: int | None) -> bool | None:
             """Returns whether an answer that ends here is complete; None if it continues."""
             if begin is None:
                 return False if progress.cut[row] else None
@@ -90,7 +90,7 @@ def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -
     return Budgets()
 
 
-def forcing(beginnings: Sequence[Sequence[int]], start: int, then: int) -> Any:
+def force_beginnings(beginnings: Sequence[Sequence[int]], start: int, then: int) -> Any:
     """Returns a logits processor that makes each row begin with its tokens and continue with the token `then`."""
     import torch
     from transformers import LogitsProcessor
@@ -117,7 +117,7 @@ OPENING = 24
 """Tokens within which a model that opens its thought itself does so."""
 
 
-def switch_in(template: str) -> str:
+def thinking_switch_of(template: str) -> str:
     """Returns the variable that switches thinking in a chat template; empty if it has none."""
     return next((name for name in SWITCHES if re.search(rf"(?<![\w.'\"]){name}(?![\w'\"])", template)), "")
 
@@ -181,7 +181,7 @@ class ThoughtProgress:
 # -- sampled answers that are the same each time: in any batch, in any process --
 
 
-def drawing(seeds: Sequence[int], temperature: float) -> Any:
+def draw_tokens(seeds: Sequence[int], temperature: float) -> Any:
     """Returns a logits processor that draws each row's next token and leaves no other, for a greedy `generate`.
 
     Row i has its own generator on the CPU with seed i, which gives one number per token: the token is where the
@@ -258,7 +258,7 @@ class Grammars:
             self._matchers[schema] = matcher
         return self._matchers[schema].deep_copy()
 
-    def holding(self, schemas: Sequence[str], start: int, answers: Answers, opening: Sequence[int] = ()) -> Any:
+    def constrain_rows(self, schemas: Sequence[str], start: int, answers: Answers, opening: Sequence[int] = ()) -> Any:
         """Returns a logits processor that leaves each row only tokens with which its answer can still fit its schema.
 
         `schemas` has one per row; an empty one does not constrain it. `answers` is called with a row, the last of its
@@ -276,7 +276,7 @@ class Grammars:
         def nothing(vocabulary: int) -> Any:
             return numpy.zeros(vocabulary, dtype=bool)
 
-        def permitted(matcher: Any, vocabulary: int) -> Any:
+        def unpack_bitmask(matcher: Any, vocabulary: int) -> Any:
             bits = numpy.frombuffer(matcher.compute_bitmask(), dtype=numpy.uint8)
             return numpy.unpackbits(bits, bitorder="little")[:vocabulary].astype(bool)
 
@@ -292,7 +292,9 @@ class Grammars:
                         continue
                     if begin is None:
                         if length < len(opening) and last == list(opening[:length]):
-                            allowed = permitted(matcher, scores.shape[1]) if length == 0 else nothing(scores.shape[1])
+                            allowed = (
+                                unpack_bitmask(matcher, scores.shape[1]) if length == 0 else nothing(scores.shape[1])
+                            )
                             allowed[opening[length]] = True
                             forbid(scores, row, allowed)
                         continue
@@ -304,7 +306,7 @@ class Grammars:
                         allowed = nothing(scores.shape[1])
                         allowed[self._end] = True
                     else:
-                        allowed = permitted(matcher, scores.shape[1])
+                        allowed = unpack_bitmask(matcher, scores.shape[1])
                     forbid(scores, row, allowed)
                 return scores
 
@@ -383,7 +385,7 @@ class Labels:
                 self._next.setdefault(path, set()).update(self.ends)
         self._known: dict[TokenRow, dict[int, float]] = {}  # context -> token -> log probability
 
-    def wanted(self) -> TokenRow | None:
+    def find_open_context(self) -> TokenRow | None:
         """Returns the longest likely row of tokens whose continuation is still needed; None if there is none."""
         open_ = [context for context in self._next if context not in self._known and self._likely(context)]
         return max(open_, key=len, default=None)
@@ -440,7 +442,7 @@ def label_probabilities(
     first of them on, the log probabilities of the next token: a tensor (rows, vocabulary).
     """
     while True:
-        wanted = [label.wanted() for label in labels]
+        wanted = [label.find_open_context() for label in labels]
         if all(context is None for context in wanted):
             return [label.probabilities() for label in labels]
         contexts = [context or () for context in wanted]

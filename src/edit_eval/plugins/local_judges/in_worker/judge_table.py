@@ -51,7 +51,7 @@ class Family:
     """Requirements besides `edit-eval[diffusers]`."""
     figures: str
 
-    def shown(self) -> dict[str, str]:
+    def as_row(self) -> dict[str, str]:
         """Returns the row as `describe` prints it."""
         itself = "on by itself" if self.thinks else "off by itself"
         always = "always" if self.thinks else "never"
@@ -300,7 +300,7 @@ PUBLISHED = (
 _PUBLISHED: Mapping[str, Published] = {judge.name: judge for judge in PUBLISHED}
 
 
-def published(name: str) -> Published | None:
+def find_published_row(name: str) -> Published | None:
     """Returns the row for weights by their name on the Hub."""
     return _PUBLISHED.get(name)
 

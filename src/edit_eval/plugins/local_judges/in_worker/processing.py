@@ -113,7 +113,7 @@ def keep_levels(processor: Any) -> bool:
     if kind.__name__ != KNOWN or resized is None or not all(getattr(images, step, False) for step in STEPS):
         return False
 
-    def scaled(self: Any, picture: Image) -> Any:
+    def scale_picture(self: Any, picture: Image) -> Any:
         import torch
 
         height, width = resized(
@@ -141,7 +141,7 @@ def keep_levels(processor: Any) -> bool:
         levels = torch.cat([pixels for pixels, _, _ in scaled_pictures])
         return BatchFeature({"pixel_values": levels, "image_grid_thw": torch.tensor(grids)})
 
-    body = {"__call__": __call__, "scaled": scaled, "__module__": kind.__module__}
+    body = {"__call__": __call__, "scaled": scale_picture, "__module__": kind.__module__}
     images.__class__ = type(kind.__name__, (kind,), body)
     return True
 

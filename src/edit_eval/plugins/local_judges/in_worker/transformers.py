@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.answers import score_line, tokens_given
+from edit_eval.judges.answers import default_token_limit, score_line
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest, seed_of
 from edit_eval.plugins.local_judges.in_worker.generation import (
     GRAMMAR_LIBRARY,
@@ -29,15 +29,21 @@ from edit_eval.plugins.local_judges.in_worker.generation import (
     ThoughtProgress,
     TokenRow,
     budgets,
-    drawing,
-    forcing,
+    draw_tokens,
+    force_beginnings,
     grammar_library_version,
     label_probabilities,
+    report_tokens,
     stop_at_score,
-    switch_in,
-    telling,
+    thinking_switch_of,
 )
-from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES, Family, card_of, family_of_type, published
+from edit_eval.plugins.local_judges.in_worker.judge_table import (
+    FAMILIES,
+    Family,
+    card_of,
+    family_of_type,
+    find_published_row,
+)
 from edit_eval.plugins.local_judges.in_worker.processing import (
     judge_processor,
     keep_levels,
@@ -56,13 +62,13 @@ from edit_eval.pretrained.loading import (
     check_complete,
     check_value,
     device_map,
+    disable_cudnn,
     dtype_named,
     library_versions,
     load_errors,
-    on_cpu,
     prepare_devices,
     read_ahead,
-    without_cudnn,
+    runs_on_cpu,
 )
 from edit_eval.pretrained.processors import image_backend
 from edit_eval.records import OnStep, Reply, Status
@@ -161,7 +167,7 @@ class TransformersJudge:
     @staticmethod
     def presets() -> list[dict[str, str]]:
         """Returns the families with rows of their own."""
-        return [family.shown() for family in FAMILIES]
+        return [family.as_row() for family in FAMILIES]
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -192,8 +198,8 @@ class TransformersJudge:
     def card(parameters: LocalParameters) -> dict[str, str]:
         """Returns what is known about these weights before loading: pictures, thinking, environment."""
         folder = folders.local_folder(parameters.model_name)
-        folder = folder or folders.cached_folder(parameters.model_name, parameters.revision, os.environ)
-        weights = published(parameters.model_name)
+        folder = folder or folders.find_cached_folder(parameters.model_name, parameters.revision, os.environ)
+        weights = find_published_row(parameters.model_name)
         kind = weights.model_type if weights else ""
         if folder is not None and (folder / "config.json").is_file():
             kind = str(folders.read_index(folder / "config.json").get("model_type"))
@@ -232,7 +238,7 @@ class TransformersJudge:
             self._processor = judge_processor(name, location, self._family, areas, parameters.image_settings)
             self._special_tokens = special_tokens(self._processor)
             thinking = self._settle_thinking()
-            spread = "auto" if offload != "none" and not on_cpu(devices) else device_map(devices)
+            spread = "auto" if offload != "none" and not runs_on_cpu(devices) else device_map(devices)
             model, report = AutoModelForImageTextToText.from_pretrained(
                 location.name,
                 dtype=dtype_named(parameters.dtype),
@@ -244,10 +250,10 @@ class TransformersJudge:
             )
             check_complete(report, location.name)
         self._model = model.eval()
-        self._device = "cpu" if on_cpu(devices) else devices[0]
+        self._device = "cpu" if runs_on_cpu(devices) else devices[0]
         self._set_generation()
         self._set_experts()
-        without_cudnn(getattr(getattr(model, "model", model), "language_model", model))
+        disable_cudnn(getattr(getattr(model, "model", model), "language_model", model))
         if keep_levels(self._processor):
             self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
         schema = self._settle_schemas()
@@ -317,24 +323,24 @@ class TransformersJudge:
         from transformers import StoppingCriteriaList
 
         start, rows = inputs["input_ids"].shape[1], len(requests)
-        limit = self.parameters.max_new_tokens or max(tokens_given(request.form) for request in requests)
+        limit = self.parameters.max_new_tokens or max(default_token_limit(request.form) for request in requests)
         tokenizer, thinking_tokens = self._processor.tokenizer, self.parameters.thinking_tokens
         progress = ThoughtProgress(tokenizer, self._marks, self._opened[self._thinks], thinking_tokens, rows)
         call = self._call(requests, start, progress)
         bare = all(request.form == "score" for request in requests)  # reasons may follow a number that is no verdict
         at_score = bare and self.parameters.stop_at_score
         if not self._thinks:
-            stops = StoppingCriteriaList([telling(on_step, start, limit)])
+            stops = StoppingCriteriaList([report_tokens(on_step, start, limit)])
             stops += [stop_at_score(tokenizer, start)] if at_score else []
             answered = self._model.generate(**inputs, max_new_tokens=limit, stopping_criteria=stops, **call)
-            return [self._decoded(row, at_score) for row in answered[:, start:].tolist()]
+            return [self._decode_answer(row, at_score) for row in answered[:, start:].tolist()]
         budget = budgets(progress, start, limit, at_score)
-        stops = StoppingCriteriaList([telling(on_step, start, thinking_tokens + limit), budget])
+        stops = StoppingCriteriaList([report_tokens(on_step, start, thinking_tokens + limit), budget])
         answered = self._model.generate(
             **inputs, max_new_tokens=thinking_tokens + limit, stopping_criteria=stops, **call
         )
         said = answered[:, start:].tolist()
-        return [self._behind_thought(tokens, progress, row, budget.ends[row]) for row, tokens in enumerate(said)]
+        return [self._decode_with_thought(tokens, progress, row, budget.ends[row]) for row, tokens in enumerate(said)]
 
     def _weigh(self, requests: Sequence[JudgeRequest], inputs: Any) -> list[str | Reply]:
         """Returns probabilities of labels. Nothing is written, and the temperature has no effect."""
@@ -347,7 +353,7 @@ class TransformersJudge:
             said = self._model.generate(
                 **inputs,
                 max_new_tokens=1 + max(map(len, beginnings)),
-                logits_processor=[forcing(beginnings, start, tokenizer.pad_token_id)],
+                logits_processor=[force_beginnings(beginnings, start, tokenizer.pad_token_id)],
                 output_logits=True,
                 return_dict_in_generate=True,
             )
@@ -386,19 +392,19 @@ class TransformersJudge:
         if self._holds_to_schemas and any(schemas):
             begins = progress.see if self._thinks else lambda row, last, length: 0
             opening = progress.opening if self._thinks else ()
-            processors.append(self._grammar().holding(schemas, start, begins, opening))
+            processors.append(self._grammar().constrain_rows(schemas, start, begins, opening))
         if temperature:
-            processors.append(drawing([seed_of(request) for request in requests], temperature))
+            processors.append(draw_tokens([seed_of(request) for request in requests], temperature))
         return {**call, "logits_processor": [*call.get("logits_processor", ()), *processors]} if processors else call
 
-    def _decoded(self, tokens: list[int], stops_at_score: bool) -> str | Reply:
+    def _decode_answer(self, tokens: list[int], stops_at_score: bool) -> str | Reply:
         end = next((place for place, token in enumerate(tokens) if token in self._ends), None)
         text = self._words(tokens[:end])
         if end is not None or (stops_at_score and score_line(text)):
             return text
         return Reply(text=text, ended=Status.CUT_OFF)
 
-    def _behind_thought(
+    def _decode_with_thought(
         self, tokens: list[int], progress: ThoughtProgress, row: int, end: tuple[int, bool] | None
     ) -> str | Reply:
         """Returns an answer with its thought. `end` is where one of the limits, or the score's line, ended it."""
@@ -416,14 +422,14 @@ class TransformersJudge:
         return text if itself or whole else Reply(text=text, ended=Status.CUT_OFF)
 
     def _words(self, tokens: Sequence[int]) -> str:
-        if self._marks != Marks() and (begin := self._unasked_thought(tokens)):
+        if self._marks != Marks() and (begin := self._find_answer_start(tokens)):
             return f"<think></think>{self._words(tokens[begin:])}"
         text: str = self._processor.tokenizer.decode(tokens, skip_special_tokens=True)
         for mark in self._family.frame if self._family else ():
             text = text.replace(mark, "")
         return text
 
-    def _unasked_thought(self, tokens: Sequence[int]) -> int:
+    def _find_answer_start(self, tokens: Sequence[int]) -> int:
         """Returns where the answer begins after a thought, even an empty one, that a judge opened unasked; else 0.
 
         The marks are control tokens, which decoding drops, so the thought would be read as the answer.
@@ -444,9 +450,9 @@ class TransformersJudge:
         if request.system:
             system = [{"type": "text", "text": self._plain(request.system)}]
             chat.insert(0, {"role": "system", "content": system})
-        return self._rendered(chat, self._thinks and request.form != PROBABILITIES)
+        return self._render_chat(chat, self._thinks and request.form != PROBABILITIES)
 
-    def _rendered(self, chat: list[JsonObject], thinks: bool) -> str:
+    def _render_chat(self, chat: list[JsonObject], thinks: bool) -> str:
         switched = {self._switch: thinks} if self._switch else {}
         text: str = self._processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True, **switched)
         return text
@@ -463,9 +469,9 @@ class TransformersJudge:
         if family:
             self._marks = Marks(family.opens, family.closes)
         template = self._processor.chat_template
-        self._switch = switch_in(template if isinstance(template, str) else " ".join(template.values()))
+        self._switch = thinking_switch_of(template if isinstance(template, str) else " ".join(template.values()))
         probe: list[JsonObject] = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
-        rendered = {thinks: self._rendered(probe, thinks) for thinks in (True, False)}
+        rendered = {thinks: self._render_chat(probe, thinks) for thinks in (True, False)}
         if rendered[True] == rendered[False]:  # a word of the template, not a switch
             self._switch = ""
         self._opened = {thinks: self._marks.is_open(text) for thinks, text in rendered.items()}

@@ -39,8 +39,8 @@ from edit_eval.pretrained.loading import (
     dtype_named,
     library_versions,
     load_errors,
-    on_cpu,
     prepare_devices,
+    runs_on_cpu,
 )
 from edit_eval.pretrained.processors import IMAGE_BACKEND
 from edit_eval.records import Reply
@@ -114,7 +114,7 @@ class EmbeddingMetrics:
             model, report = AutoModel.from_pretrained(
                 location.name, dtype=dtype_named(parameters.dtype), output_loading_info=True, **location.keywords
             )
-            check_complete(_needed(report, model), location.name)
+            check_complete(_ignore_pooler(report, model), location.name)
             self._images = AutoImageProcessor.from_pretrained(location.name, backend=IMAGE_BACKEND, **location.keywords)
             if parameters.text_similarity:
                 if not hasattr(model, "get_text_features"):
@@ -122,7 +122,7 @@ class EmbeddingMetrics:
                     raise LoadError(f"text_similarity: {name} ({kind}) does not embed text; use a CLIP or a SigLIP")
                 self._tokenizer = AutoTokenizer.from_pretrained(location.name, **location.keywords)
         self._side = int(getattr(model.config, "vision_config", model.config).image_size)
-        self._device = "cpu" if on_cpu(devices) else devices[0]
+        self._device = "cpu" if runs_on_cpu(devices) else devices[0]
         self._model = model.eval().to(self._device)
         self._about = {
             "model": type(model).__name__,
@@ -149,7 +149,7 @@ class EmbeddingMetrics:
             return []
         inputs = self.make_inputs(requests) if inputs is None else inputs
         with torch.inference_mode():
-            embedded = self._embedded(torch.stack(inputs))
+            embedded = self._embed_pixels(torch.stack(inputs))
             targets, edits = embedded.chunk(2)
             alike = _cosines(targets, edits)
             replies = []
@@ -172,7 +172,7 @@ class EmbeddingMetrics:
             picture = _middle(picture, self.parameters.short_side, self._side)
         return self._images(images=picture, return_tensors="pt")["pixel_values"][0]
 
-    def _embedded(self, pixels: Any) -> Any:
+    def _embed_pixels(self, pixels: Any) -> Any:
         """Maps (pictures, 3, height, width) to (pictures, width of the embedding), in 64 bits."""
         pixels = pixels.to(self._device, self._model.dtype)
         if hasattr(self._model, "get_image_features"):
@@ -202,7 +202,7 @@ def _middle(picture: Image, short: int, side: int) -> Image:
     return picture.resize((width, height), Images.Resampling.BICUBIC).crop((left, top, left + side, top + side))
 
 
-def _needed(report: Mapping[str, Any], model: Any) -> Mapping[str, Any]:
+def _ignore_pooler(report: Mapping[str, Any], model: Any) -> Mapping[str, Any]:
     """Returns what loading reports; of missing weights all but the unused pooler, which DINO's files lack."""
     if hasattr(model, "get_image_features"):
         return report

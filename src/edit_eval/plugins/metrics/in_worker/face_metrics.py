@@ -103,16 +103,16 @@ class FaceMetrics:
         """Returns the values of each request; the text says how many faces there are."""
         if self._embedder is None:
             raise LoadError("the judge is not loaded: call load(devices) first")
-        return [self._measured(request) for request in requests]
+        return [self._measure_faces(request) for request in requests]
 
     def about(self) -> dict[str, str]:
         """Returns versions."""
         return library_versions("opencv-python-headless", "opencv-python", "numpy", "pillow")
 
-    def _measured(self, request: JudgeRequest) -> Reply:
+    def _measure_faces(self, request: JudgeRequest) -> Reply:
         if lacking := next((name for name in ("source", "edit") if name not in request.pictures), ""):
             raise ModelError(f"face_metrics compares pictures; it was not given the picture `{lacking}`")
-        source, edit = (self._embedded(request.pictures[name]) for name in ("source", "edit"))
+        source, edit = (self._embed_faces(request.pictures[name]) for name in ("source", "edit"))
         values = {"source_faces": float(len(source)), "face_count_change": float(abs(len(edit) - len(source)))}
         if not source:
             return Reply(text="no face in the source", values=values)
@@ -124,7 +124,7 @@ class FaceMetrics:
         )
         return Reply(text=f"faces: {len(source)} in the source, {len(edit)} in the edit", values=values)
 
-    def _embedded(self, picture: Image) -> list[Any]:
+    def _embed_faces(self, picture: Image) -> list[Any]:
         """Returns an embedding of each face, the largest first."""
         import numpy
 

@@ -29,7 +29,7 @@ from edit_eval.errors import LoadError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.plugins.metrics.in_worker.picture_metrics import target_of
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.loading import check_complete, library_versions, load_errors, on_cpu, prepare_devices
+from edit_eval.pretrained.loading import check_complete, library_versions, load_errors, prepare_devices, runs_on_cpu
 from edit_eval.records import Reply
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class PerceptualMetrics:
         """Loads both files onto the first of `devices`. Raises `LoadError` if they are not such weights."""
         parameters = self.parameters
         prepare_devices(devices, "none")
-        self._device = "cpu" if on_cpu(devices) else devices[0]
+        self._device = "cpu" if runs_on_cpu(devices) else devices[0]
         layers = NETWORKS[parameters.network]
         linear: dict[str, tuple[int, ...]]
         backbone, compared = dict[str, tuple[int, ...]](), [layer for layer in layers if layer.compared]
@@ -140,13 +140,13 @@ class PerceptualMetrics:
             raise LoadError("the judge is not loaded: call load(devices) first")
         exact = partial(torch.backends.cudnn.flags, enabled=True, deterministic=True, allow_tf32=False)
         with torch.inference_mode(), exact():
-            return [self._measured(request) for request in requests]
+            return [self._measure_edit(request) for request in requests]
 
     def about(self) -> dict[str, str]:
         """Returns versions, and the network."""
         return {"network": self.parameters.network, "scaling": "LANCZOS", **library_versions("torch", "pillow")}
 
-    def _measured(self, request: JudgeRequest) -> Reply:
+    def _measure_edit(self, request: JudgeRequest) -> Reply:
         from PIL import Image as Images
 
         target = target_of(request, "perceptual_metrics")
@@ -169,13 +169,13 @@ class PerceptualMetrics:
         pixels = torch.from_numpy(pictures).to(self._device).permute(0, 3, 1, 2).float() / 127.5 - 1
         shift, scale = (torch.tensor(three, device=self._device).view(1, 3, 1, 1) for three in (SHIFT, SCALE))
         total = 0.0
-        for number, features in enumerate(self._compared((pixels - shift) / scale)):
+        for number, features in enumerate(self._extract_features((pixels - shift) / scale)):
             unit = features / (features.square().sum(1, keepdim=True).sqrt() + TINY)
             weighted = (unit[0] - unit[1]).square() * self._weights[f"lin{number}.model.1.weight"][0]
             total += float(weighted.sum(0).double().mean())
         return total
 
-    def _compared(self, pixels: Any) -> Iterator[Any]:
+    def _extract_features(self, pixels: Any) -> Iterator[Any]:
         """Yields (2, channels, height, width) for each compared layer."""
         from torch.nn import functional
 

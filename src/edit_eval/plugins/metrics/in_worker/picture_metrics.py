@@ -92,7 +92,7 @@ class PictureMetrics:
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """Returns the values of each request; the text says what was compared, and why a value is left out."""
-        return [_measured(request, self._bicubic) for request in requests]
+        return [_measure_edit(request, self._bicubic) for request in requests]
 
     def about(self) -> dict[str, str]:
         """Returns versions, and how it is measured."""
@@ -120,11 +120,11 @@ def target_of(request: JudgeRequest, judge: str) -> str:
     return target
 
 
-def _measured(request: JudgeRequest, bicubic: bool) -> Reply:
+def _measure_edit(request: JudgeRequest, bicubic: bool) -> Reply:
     import numpy
 
     pictures, target = request.pictures, target_of(request, "picture_metrics")
-    maps, words = _compared(pictures[target], pictures["edit"])
+    maps, words = _compare_pixels(pictures[target], pictures["edit"])
     values, reasons = _values(maps, numpy.ones(maps.absolute.shape, dtype=bool))
     words = [f"against the {target}", *words, *reasons]
     if bicubic:
@@ -135,7 +135,7 @@ def _measured(request: JudgeRequest, bicubic: bool) -> Reply:
         values |= {"l1_bicubic": float(numpy.abs(x - y).mean()), "l2_bicubic": float(numpy.square(x - y).mean())}
     if "mask" in pictures and "source" in pictures:
         if target != "source":
-            maps, more = _compared(pictures["source"], pictures["edit"])
+            maps, more = _compare_pixels(pictures["source"], pictures["edit"])
             words += ["outside the mask against the source", *more]
         if why := _no_mask(pictures["mask"], pictures["source"].size):
             words.append(f"nothing is measured outside the mask: {why}")
@@ -147,11 +147,11 @@ def _measured(request: JudgeRequest, bicubic: bool) -> Reply:
     return Reply(text="; ".join(dict.fromkeys(words)), values=values)
 
 
-def _compared(target: Image.Image, edit: Image.Image) -> tuple[_Maps, list[str]]:
+def _compare_pixels(target: Image.Image, edit: Image.Image) -> tuple[_Maps, list[str]]:
     import numpy
     from skimage.metrics import structural_similarity
 
-    edit, words = _scaled("edit", edit, target.size, Image.Resampling.LANCZOS)
+    edit, words = _scale_picture("edit", edit, target.size, Image.Resampling.LANCZOS)
     x, y = (numpy.asarray(picture.convert("RGB"), dtype=numpy.float64) / 255 for picture in (target, edit))
     similarity = None
     if min(target.size) > 2 * RADIUS:
@@ -169,7 +169,7 @@ def _compared(target: Image.Image, edit: Image.Image) -> tuple[_Maps, list[str]]
     return _Maps(numpy.abs(x - y).mean(2), numpy.square(x - y).mean(2), similarity), words
 
 
-def _scaled(
+def _scale_picture(
     name: str, picture: Image.Image, size: tuple[int, int], filter: Image.Resampling
 ) -> tuple[Image.Image, list[str]]:
     if picture.size == size:
@@ -195,7 +195,7 @@ def _outside(mask: Image.Image, size: tuple[int, int], before: tuple[int, int]) 
     import numpy
     from scipy.ndimage import maximum_filter
 
-    mask, words = _scaled("mask", mask.convert("L"), size, Image.Resampling.NEAREST)
+    mask, words = _scale_picture("mask", mask.convert("L"), size, Image.Resampling.NEAREST)
     margins = [RADIUS + (_reach(now, then) if size != before else 0) for now, then in zip(size, before, strict=True)]
     return maximum_filter(numpy.asarray(mask), size=[2 * margin + 1 for margin in reversed(margins)]) < WHITE, words
 

@@ -77,17 +77,17 @@ class TechnicalMetrics:
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """Returns the values of each request; the text says why a value is left out."""
-        return [_measured(request) for request in requests]
+        return [_measure_edit(request) for request in requests]
 
     def about(self) -> dict[str, str]:
         """Returns versions."""
         return library_versions("scikit-image", "scipy", "numpy", "pillow")
 
 
-def _measured(request: JudgeRequest) -> Reply:
+def _measure_edit(request: JudgeRequest) -> Reply:
     target_of(request, "technical_metrics")
     source, edit = (request.pictures[name].convert("RGB") for name in ("source", "edit"))
-    values, words = {"blocking": _blocking(edit)}, []
+    values, words = {"blocking": _measure_blocking(edit)}, []
     if all(len(set(picture.convert("L").tobytes())) > 1 for picture in (source, edit)):
         values["blur_added"] = _blur_added(source, edit)
     else:
@@ -95,7 +95,7 @@ def _measured(request: JudgeRequest) -> Reply:
     ratio = (edit.width / edit.height) / (source.width / source.height)
     values["aspect"] = abs(math.log2(ratio))
     values["pixels"] = math.log2(edit.width * edit.height / (source.width * source.height))
-    fitted, alike = _laid(source, edit)
+    fitted, alike = _align_edit(source, edit)
     if fitted:
         values["zoom"], values["shift"] = fitted
     else:
@@ -113,7 +113,7 @@ def _blur_added(source: Image.Image, edit: Image.Image) -> float:
     return after - before
 
 
-def _blocking(picture: Image.Image) -> float:
+def _measure_blocking(picture: Image.Image) -> float:
     """Returns the mean over both directions."""
     import numpy
 
@@ -128,7 +128,7 @@ def _blocking(picture: Image.Image) -> float:
     return math.fsum(contrasts) / len(contrasts) if contrasts else 0.0
 
 
-def _laid(source: Image.Image, edit: Image.Image) -> tuple[tuple[float, float] | None, float]:
+def _align_edit(source: Image.Image, edit: Image.Image) -> tuple[tuple[float, float] | None, float]:
     """Returns zoom and shift in percent, None if the outlines do not fit, and how well they do."""
     _, near, _ = _best(source, edit, SIDE // 4, SCALES)
     place = SCALES.index(near)
@@ -147,7 +147,7 @@ def _best(source: Image.Image, edit: Image.Image, side: int, scales: Sequence[fl
     edit = edit.resize((2 * width, 2 * height), Image.Resampling.LANCZOS)
     best = (-1.0, 1.0, 0.0)
     for scale in scales:
-        moved = _outlines(_zoomed(edit, scale), (width, height))
+        moved = _outlines(_zoom_picture(edit, scale), (width, height))
         norm = float(numpy.linalg.norm(still) * numpy.linalg.norm(moved))
         if not norm:
             continue
@@ -158,7 +158,7 @@ def _best(source: Image.Image, edit: Image.Image, side: int, scales: Sequence[fl
     return best
 
 
-def _zoomed(picture: Image.Image, scale: float) -> Image.Image:
+def _zoom_picture(picture: Image.Image, scale: float) -> Image.Image:
     """Enlarges the middle of the picture (`scale` above 1), or shrinks it within a frame of its outermost pixels."""
     width, height = picture.size
     part = (width / scale, height / scale)

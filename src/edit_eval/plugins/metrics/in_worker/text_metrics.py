@@ -84,13 +84,13 @@ class TextMetrics:
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """Returns the values of each request; the text says what was read. Raises `ModelError` without an edit."""
-        return [self._measured(request) for request in requests]
+        return [self._measure_text(request) for request in requests]
 
     def about(self) -> dict[str, str]:
         """Returns versions; they determine the models."""
         return library_versions("rapidocr", "onnxruntime", "opencv-python-headless", "numpy", "pillow")
 
-    def _measured(self, request: JudgeRequest) -> Reply:
+    def _measure_text(self, request: JudgeRequest) -> Reply:
         import numpy
 
         if "edit" not in request.pictures:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.given_edits import GivenEdits, finished_edits
-from edit_eval.files.matching import composed, match, whole
+from edit_eval.edit_models.existing_edits import ExistingEdits, edits_of_rows
+from edit_eval.files.matching import match, normalise_name, whole
 from edit_eval.plugins.people.in_worker.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.text import Text
 
@@ -16,7 +16,7 @@ _DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editrewa
 """Data sets by name: the registry of benchmarks is not available in an environment of its own."""
 
 
-class EditOfPair(GivenEdits):
+class EditOfPair(ExistingEdits):
     """One side of the pairs of a data set of people's choices: `A` is the first edit of each, `B` the second."""
 
     @dataclass
@@ -33,10 +33,10 @@ class EditOfPair(GivenEdits):
         """Which edit of each pair."""
 
     @staticmethod
-    def finished(parameters: EditOfPair.Parameters, asked: SampleNames) -> Finished:
+    def match_edits(parameters: EditOfPair.Parameters, asked: SampleNames) -> Finished:
         """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
         data = _DATA[parameters.data]
         rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
         edits = {f"row {row} ({edit.id})": (edit.id, edit) for row, edit in enumerate(rows.samples(), 1)}
-        found = match(whole(asked.ids), {of: {composed(called): 0} for of, (called, _) in edits.items()})
-        return finished_edits(asked, found, edits, Text("side {} of {}", parameters.side, parameters.data_path))
+        found = match(whole(asked.ids), {of: {normalise_name(called): 0} for of, (called, _) in edits.items()})
+        return edits_of_rows(asked, found, edits, Text("side {} of {}", parameters.side, parameters.data_path))

@@ -25,7 +25,7 @@ from edit_eval.benchmarks.row_benchmark import (
     ParquetBenchmark,
     Row,
     RowParameters,
-    numbered,
+    number_pictures,
 )
 from edit_eval.text import Text
 
@@ -65,7 +65,7 @@ class MMRB2(FilesBenchmark):
         "defects": "A is chosen in 55.5 of 100: a judge that always takes it has that",
     }
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns which picture takes the source's place."""
         return str(self.parameters.edits)
 
@@ -76,7 +76,7 @@ class MMRB2(FilesBenchmark):
             (row.get(f"response_{side.lower()}") or {}).get("response_content") if side else row.get("prompt_content")
         )
         paths = _parts(content, "image")
-        return numbered("source", paths[:1] if side else paths)
+        return number_pictures("source", paths[:1] if side else paths)
 
     def draft(self, row: Row) -> Draft:
         """Returns the sample of a pair, with the people's choice."""
@@ -108,7 +108,7 @@ class ParquetChoices(ParquetBenchmark):
     choices: ClassVar[Mapping[str, str]]
     """The authors' word -> `A`, `B` or `tie`."""
 
-    def kept(self) -> str:
+    def cache_key(self) -> str:
         """Returns which picture takes the source's place."""
         return str(self.parameters.edits)
 

@@ -169,8 +169,8 @@ class FakeJudge(_Fake):
         both = f"{request.edit_model}/{sample}"
         names = (both + question, both, sample + question, sample)
         return Reply(
-            text=_told(p.answers, names, p.default_answer or middle_answer(request)),
-            values=_told(p.values, names, dict.fromkeys(request.labels, 1 / max(1, len(request.labels)))),
+            text=_find_entry(p.answers, names, p.default_answer or middle_answer(request)),
+            values=_find_entry(p.values, names, dict.fromkeys(request.labels, 1 / max(1, len(request.labels)))),
             ended=Status.CUT_OFF if {*names} & {*p.cut_off} else Status.OK,
         )
 
@@ -194,5 +194,5 @@ def _example(schema: Mapping[str, Any]) -> Any:
     return int(middle) if schema["type"] == "integer" else middle
 
 
-def _told(by_name: Mapping[str, Said], names: Sequence[str], default: Said) -> Said:
+def _find_entry(by_name: Mapping[str, Said], names: Sequence[str], default: Said) -> Said:
     return next((by_name[name] for name in names if name in by_name), default)

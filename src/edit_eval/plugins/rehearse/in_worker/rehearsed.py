@@ -115,7 +115,7 @@ class Rehearsed:
             for network in networks:
                 fill(network)
         on = [device for device in devices if device.startswith("cuda")]
-        self._mark("loaded", seconds=seconds, weights=weight_bytes(networks), **allocated(on))
+        self._mark("loaded", seconds=seconds, weights=weight_bytes(networks), **measure_memory(on))
         forget_peak(on)
 
     def _edit(self, request: Any, on_step: Callable[[int, int], None]) -> Any:
@@ -141,19 +141,19 @@ class Rehearsed:
             steps=len(steps),
             step=statistics.median(gaps) if gaps else None,
             nth=self._edits,
-            **allocated(self._cards),
+            **measure_memory(self._cards),
         )
         return made
 
     def _judge(self, requests: Sequence[Any], **named: Any) -> Any:
         begin = time.monotonic()
-        with_ballast = len(requests) > 1 and self._planted("memory", requests[0].key, batch=len(requests))
+        with_ballast = len(requests) > 1 and self._plant_fault("memory", requests[0].key, batch=len(requests))
         if with_ballast:
             named = {}  # as the worker halves it: inputs were made for the whole batch
         replies = self._out_of_memory(requests) if with_ballast else self._own.judge(requests, **named)
         seconds = time.monotonic() - begin
         answers = answers_of(requests, replies)
-        self._mark("judge", seconds=seconds, batch=len(requests), answers=answers, **allocated(self._cards))
+        self._mark("judge", seconds=seconds, batch=len(requests), answers=answers, **measure_memory(self._cards))
         if not self._judged:
             self._judged = True
             self._judge_beside_neighbours(requests)
@@ -190,7 +190,7 @@ class Rehearsed:
                 seconds=time.monotonic() - begin,
                 batch=size,
                 answers=answers_of(requests, replies[: len(requests)]),
-                **allocated(self._cards),
+                **measure_memory(self._cards),
             )
             return
 
@@ -200,7 +200,7 @@ class Rehearsed:
 
     # -- what is planted --
 
-    def _planted(self, fault: str, about: str, **more: Any) -> bool:
+    def _plant_fault(self, fault: str, about: str, **more: Any) -> bool:
         """True if this fault is to happen here: once in the whole rehearsal, and to what none has hit yet, a sample's
         edit or a question by its key.
 
@@ -219,14 +219,14 @@ class Rehearsed:
 
     def _plant_in_edit(self, sample: str) -> None:
         """Plants at most one fault in an edit, the next that is due."""
-        if self._planted("killed", sample):
+        if self._plant_fault("killed", sample):
             os.kill(os.getpid(), signal.SIGKILL)
-        elif self._planted("silent", sample):
+        elif self._plant_fault("silent", sample):
             time.sleep(1e9)
-        elif time.monotonic() < self._occupied or self._planted("neighbour", sample):
-            self._beside_a_neighbour()
+        elif time.monotonic() < self._occupied or self._plant_fault("neighbour", sample):
+            self._occupy_device()
 
-    def _beside_a_neighbour(self) -> None:
+    def _occupy_device(self) -> None:
         """Has another process take the card for a while, and asks for memory beside it.
 
         Raises what a card without memory raises. Where torch knows no card, its lack is pretended.
@@ -367,7 +367,7 @@ def _host_peak() -> int | None:
     return memory().get("host_peak")
 
 
-def allocated(cards: Sequence[str]) -> dict[str, int]:
+def measure_memory(cards: Sequence[str]) -> dict[str, int]:
     """Returns the bytes that torch holds on these GPUs, and the most it has held; nothing without GPUs."""
     torch = sys.modules.get("torch")
     if torch is None or not cards or not torch.cuda.is_available():

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.workers.failures import Lacking, lacking
+from edit_eval.workers.failures import MissingImport, describe_missing_import
 
 SIDE = 1024
 """Of a matrix of which the product is timed."""
@@ -84,13 +84,13 @@ def main() -> None:
     try:
         answer: StandInMade = make(json.load(sys.stdin))
     except Exception as error:
-        lacks = lacking(error)
+        lacks = describe_missing_import(error)
         answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:600]}
         answer |= {"lacks": lacks.get("lacks", ""), "pip": lacks.get("pip", False)}
     os.write(out, json.dumps(answer).encode() + b"\n")
 
 
-class StandInMade(Lacking, total=False):
+class StandInMade(MissingImport, total=False):
     """What came of it."""
 
     parts: dict[str, int]
@@ -141,13 +141,13 @@ def _speed(dtype: str) -> float:
 
 def _configurations(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yields (part, its `config.json`) of every network in a model's folder."""
-    from edit_eval.pretrained.folders import parts_in
+    from edit_eval.pretrained.folders import list_parts
 
     index = next((folder / n for n in ("model_index.json", "modular_model_index.json") if (folder / n).is_file()), None)
     if index is None:
         yield "model", folder / "config.json"
         return
-    for name, _, _ in parts_in(json.loads(index.read_text("utf-8"))):
+    for name, _, _ in list_parts(json.loads(index.read_text("utf-8"))):
         if (folder / name / "config.json").is_file():
             yield name, folder / name / "config.json"
 
@@ -199,7 +199,7 @@ def cut_layers(config: Unchecked, layers: int) -> int:
 
 def write_holes(folder: Path, model: Path, part: str, dtype: str) -> int:
     """Writes a network's safetensors as headers and holes; returns the bytes of its weights in memory."""
-    network, kind = _without_memory(folder, model, part)
+    network, kind = _make_empty_network(folder, model, part)
     tensors = _tensors(network)
     stem = "diffusion_pytorch_model" if kind == "diffusers" else "model"
     files: list[dict[str, tuple[str, list[int], int]]] = [{}]
@@ -239,7 +239,7 @@ def _write_hole(path: Path, held: Mapping[str, tuple[str, list[int], int]]) -> N
         file.truncate(8 + len(text) + end)
 
 
-def _without_memory(folder: Path, model: Path, part: str) -> tuple[Any, str]:
+def _make_empty_network(folder: Path, model: Path, part: str) -> tuple[Any, str]:
     """Returns the network with its tensors on `meta`, and whose library it is of."""
     import torch
 
@@ -248,10 +248,10 @@ def _without_memory(folder: Path, model: Path, part: str) -> tuple[Any, str]:
         from accelerate import init_empty_weights
 
         from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import class_of_part
-        from edit_eval.pretrained.folders import Location, parts_in
+        from edit_eval.pretrained.folders import Location, list_parts
 
         index = next(n for n in ("model_index.json", "modular_model_index.json") if (model / n).is_file())
-        parts = {n: [library, name] for n, library, name in parts_in(json.loads((model / index).read_text("utf-8")))}
+        parts = {n: [library, name] for n, library, name in list_parts(json.loads((model / index).read_text("utf-8")))}
         part_class: Any = class_of_part(Location(str(model), "", parts), part)
         with init_empty_weights():
             return part_class.from_config(config), "diffusers"
@@ -291,7 +291,7 @@ def _tensors(network: Any) -> dict[str, Any]:
 
 def write_configurations(target: Path, published: Mapping[str, Any], texts: Sequence[str]) -> None:
     """Writes what a download of the configurations would bring: they themselves, a tokenizer, processors."""
-    tokenizer = trained_tokenizer(texts)
+    tokenizer = train_tokenizer(texts)
     ids = {
         "image_token_id": "<|image_pad|>",
         "video_token_id": "<|video_pad|>",
@@ -343,7 +343,7 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=1), "utf-8")
 
 
-def trained_tokenizer(texts: Sequence[str]) -> Any:
+def train_tokenizer(texts: Sequence[str]) -> Any:
     """Returns a byte-level tokenizer of the Qwen kind that knows the words of these texts."""
     from transformers import Qwen2Tokenizer
 

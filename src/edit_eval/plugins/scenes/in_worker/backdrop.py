@@ -13,9 +13,9 @@ from edit_eval.plugins.scenes.in_worker.pen import (
     Camera,
     Colour,
     Light,
-    between,
+    gradient_colour,
     mix,
-    scaled,
+    scale_mask,
     shade,
     times,
 )
@@ -30,7 +30,7 @@ def vertical(size: tuple[int, int], stops: list[tuple[float, Colour]]) -> Image.
     rows = 96
     column = Image.new("RGB", (1, rows))
     for row in range(rows):
-        column.putpixel((0, row), between(stops, row / (rows - 1)))
+        column.putpixel((0, row), gradient_colour(stops, row / (rows - 1)))
     return column.resize(size, Image.Resampling.BICUBIC)
 
 
@@ -83,7 +83,7 @@ def _body(image: Image.Image, scene: Scene) -> None:
         "night": ((240, 240, 226), (150, 170, 214), 0.045, 0.42),
     }[scene.time]
     size = round(wide * 1.5 * scene.height)
-    spot = scaled(halo(size, 2.4), 0.72)
+    spot = scale_mask(halo(size, 2.4), 0.72)
     image.paste(glow, (round(x - size / 2), round(y - size / 2)), spot)
     r = radius * scene.height
     disc = Image.new("L", (scene.width * FINE, scene.height * FINE // 2), 0)
@@ -130,8 +130,8 @@ def _clouds(image: Image.Image, scene: Scene, light: Light) -> None:
         else:
             body = mix((255, 255, 255), light.low, 0.15) if not heavy else mix(light.low, (255, 255, 255), 0.25)
             belly, opaque = mix(light.low, light.top, 0.22 if not heavy else 0.45), 0.88
-        image.paste(belly, (0, 0), scaled(mask, opaque))
-        image.paste(body, (0, 0), scaled(ImageChops.darker(mask, shift), opaque))
+        image.paste(belly, (0, 0), scale_mask(mask, opaque))
+        image.paste(body, (0, 0), scale_mask(ImageChops.darker(mask, shift), opaque))
 
 
 def far_land(image: Image.Image, scene: Scene, light: Light) -> None:
@@ -306,7 +306,7 @@ SHORE = 0.19
 
 def ground(scene: Scene) -> tuple[Image.Image, Image.Image]:
     """The ground's own colours (RGB) and where it lies (L), both of the picture's size."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     width, height = scene.width, scene.height
     top = math.floor(camera.horizon) - 1
     autumnal = scene.season == "autumn" and scene.setting in ("meadow", "park")
@@ -455,7 +455,7 @@ def _path(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) ->
 
 def puddles(scene: Scene) -> Image.Image:
     """Where water lies on the ground (L, of the picture's size)."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     chance = random.Random(f"{scene.seed} puddles")
     sheet = Image.new("L", (scene.width * FINE, scene.height * FINE), 0)
     pen = ImageDraw.Draw(sheet)
@@ -472,23 +472,23 @@ def puddles(scene: Scene) -> Image.Image:
     return sheet.reduce(FINE).filter(ImageFilter.GaussianBlur(scene.height / 480))
 
 
-def veil_at(scene: Scene, light: Light, distance: float) -> float:
+def haze_share(scene: Scene, light: Light, distance: float) -> float:
     """Share of haze before something at that distance (metres), from 0 to 1."""
     return light.haze * (1.0 - math.exp(-distance / (20.0 if scene.weather == "fog" else 45.0)))
 
 
-def veil(scene: Scene, light: Light) -> Image.Image:
+def draw_haze(scene: Scene, light: Light) -> Image.Image:
     """The share of haze before every row of the ground (L, of the picture's size)."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     column = Image.new("L", (1, scene.height), 0)
     for row in range(scene.height):
         below = row + 0.5 - camera.horizon
         distance = camera.focal * EYE / below if below > 1 else 1e4
-        column.putpixel((0, row), round(255 * veil_at(scene, light, distance)))
+        column.putpixel((0, row), round(255 * haze_share(scene, light, distance)))
     return column.resize((scene.width, scene.height))
 
 
-def falling(image: Image.Image, scene: Scene) -> None:
+def draw_precipitation(image: Image.Image, scene: Scene) -> None:
     """Draws rain or snow on the picture."""
     if scene.weather == "rain":
         _rain(image, scene)

@@ -104,7 +104,7 @@ class Scenes:
                 id=name,
                 index=index,
                 category=category,
-                pictures={"source": Picture(path=str(path), digest=lay_down(path, planned.scene))},
+                pictures={"source": Picture(path=str(path), digest=ensure_scene_file(path, planned.scene))},
                 instruction=instructions[language],
                 description=describe(planned.scene, language),
                 language=language,
@@ -151,7 +151,7 @@ def drawing_digest() -> str:
     return DRAWN_BY.get(PIL.__version__, of_both)
 
 
-def lay_down(path: Path, scene: Scene) -> str:
+def ensure_scene_file(path: Path, scene: Scene) -> str:
     """Sees to it that the file is there and whole; returns the SHA-256 of its bytes."""
     try:
         if path.is_file():

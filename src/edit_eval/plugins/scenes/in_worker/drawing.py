@@ -10,8 +10,17 @@ from functools import lru_cache
 from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFilter
 
 from edit_eval.plugins.scenes.in_worker import things
-from edit_eval.plugins.scenes.in_worker.backdrop import falling, far_land, ground, halo, puddles, sky, veil, veil_at
-from edit_eval.plugins.scenes.in_worker.pen import EYE, Camera, Light, Pen, Sprite, light_of, mix, scaled, times
+from edit_eval.plugins.scenes.in_worker.backdrop import (
+    draw_haze,
+    draw_precipitation,
+    far_land,
+    ground,
+    halo,
+    haze_share,
+    puddles,
+    sky,
+)
+from edit_eval.plugins.scenes.in_worker.pen import EYE, Camera, Light, Pen, Sprite, light_of, mix, scale_mask, times
 from edit_eval.plugins.scenes.in_worker.scene import Scene, Thing
 
 Painter = Callable[[Pen, Thing, Scene], None]
@@ -81,15 +90,15 @@ def draw(
         for thing in scene.things
         if thing.name not in hidden
     }
-    image = _behind(replace(scene, things=())).copy()
+    image = _draw_background(replace(scene, things=())).copy()
     shadows = _lay_ground(image, scene, light, sprites, shadows_of)
     silhouettes = _stand_things(image, scene, light, sprites)
-    falling(image, scene)
+    draw_precipitation(image, scene)
     return Drawing(scene, image, silhouettes, shadows)
 
 
 @lru_cache(maxsize=4)
-def _behind(scene: Scene) -> Image.Image:
+def _draw_background(scene: Scene) -> Image.Image:
     """Sky and far land of a scene without things; kept, for source and edits of a scene share it."""
     light = light_of(scene)
     image = sky(scene, light)
@@ -118,7 +127,7 @@ def _lay_ground(
     for thing in other.things:
         if thing.name not in sprites:
             continue
-        rim = scaled(contact(other, thing), 0.42)
+        rim = scale_mask(contact(other, thing), 0.42)
         touch = ImageChops.lighter(touch, rim)
         shadows[thing.name] = rim
         if light.shadow:
@@ -126,14 +135,14 @@ def _lay_ground(
             fall = hard.filter(ImageFilter.GaussianBlur(other.height / 260))
             direct = ImageChops.lighter(direct, fall)
             shadows[thing.name] = ImageChops.lighter(rim, fall)
-    dark = ImageChops.screen(scaled(direct, light.shadow), touch)
+    dark = ImageChops.screen(scale_mask(direct, light.shadow), touch)
     lit = ImageChops.multiply(land, light_map(other, light))
     tone = times((44, 52, 92), light.ambient) if other.time != "sunset" else (70, 44, 70)
     lit.paste(tone, (0, 0), dark)
     own = light_of(scene)
     if scene.wet or scene.weather == "rain":
         _wet(lit, scene, own, sprites)
-    lit.paste(own.low, (0, 0), veil(scene, own))
+    lit.paste(own.low, (0, 0), draw_haze(scene, own))
     image.paste(lit, (0, 0), mask)
     if scene.setting == "beach":
         _foam(image, mask, own)
@@ -144,18 +153,18 @@ def _foam(image: Image.Image, mask: Image.Image, light: Light) -> None:
     """A white line where the sea meets the sand."""
     size = 5 if image.height < 700 else 9
     edge = ImageChops.subtract(mask.filter(ImageFilter.MaxFilter(size)), mask)
-    edge = scaled(edge.filter(ImageFilter.GaussianBlur(image.height / 480)), 0.8)
+    edge = scale_mask(edge.filter(ImageFilter.GaussianBlur(image.height / 480)), 0.8)
     image.paste(mix(times((250, 252, 250), light.ambient), light.low, light.haze * 0.5), (0, 0), edge)
 
 
 def _wet(lit: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite]) -> None:
     """Lets the ground shine: the things mirrored faintly everywhere, clearly in the puddles."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     mirror = Image.new("RGB", lit.size, mix(light.low, light.middle, 0.45))
     sheen = 0.14 if scene.setting != "square" else 0.24
     water = Image.new("L", lit.size, round(255 * sheen))
     if scene.wet:
-        water = ImageChops.lighter(water, scaled(puddles(scene), 0.80))
+        water = ImageChops.lighter(water, scale_mask(puddles(scene), 0.80))
     for thing, sprite in back_to_front(scene, sprites):
         base = camera.ground_y(thing.depth)
         upside = sprite.image.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
@@ -168,7 +177,7 @@ def _wet(lit: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite
 
 
 def _stand_things(image: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite]) -> dict[str, Image.Image]:
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     silhouettes: dict[str, Image.Image] = {}
     for thing, sprite in back_to_front(scene, sprites):
         place = (sprite.left, sprite.top)
@@ -176,7 +185,7 @@ def _stand_things(image: Image.Image, scene: Scene, light: Light, sprites: dict[
         if thing.on in silhouettes:
             _touch_support(image, scene, thing, silhouettes[thing.on])
         face = _lit(sprite.image, scene, light, thing)
-        haze = veil_at(scene, light, camera.distance(thing.depth))
+        haze = haze_share(scene, light, camera.distance(thing.depth))
         face = Image.blend(face, Image.new("RGB", alpha.size, light.low), haze)
         image.paste(face, place, alpha)
         if sprite.glow is not None:
@@ -192,13 +201,13 @@ def _stand_things(image: Image.Image, scene: Scene, light: Light, sprites: dict[
 
 def _lit(face: Image.Image, scene: Scene, light: Light, thing: Thing) -> Image.Image:
     """A thing's face (RGB) under the light that falls on it."""
-    glass = Image.new("RGB", face.size, times((255, 255, 255), light_on(scene, light, thing)))
+    glass = Image.new("RGB", face.size, times((255, 255, 255), light_factors(scene, light, thing)))
     return ImageChops.multiply(face.convert("RGB"), glass)
 
 
 def _touch_support(image: Image.Image, scene: Scene, thing: Thing, support: Image.Image) -> None:
     """Darkens the top of what a thing stands on, right under it."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     x, z = camera.place(thing)
     px, py = camera.project(x, scene.lift(thing), z)
     unit = camera.scale(thing.depth) * thing.size
@@ -214,7 +223,7 @@ def _shine(
 ) -> None:
     """Lays what shines by itself over the picture, with a halo that is strong in the dark."""
     strength = {"day": 0.18, "sunset": 0.5, "night": 0.95}[scene.time]
-    alpha = scaled(glow.getchannel("A"), 1 - 0.6 * haze)
+    alpha = scale_mask(glow.getchannel("A"), 1 - 0.6 * haze)
     image.paste(glow.convert("RGB"), place, alpha)
     layer = Image.new("RGB", image.size, (0, 0, 0))
     layer.paste(glow.convert("RGB"), place, alpha)
@@ -280,7 +289,7 @@ def hull(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def cast(scene: Scene, light: Light, thing: Thing, sprite: Sprite) -> Image.Image:
     """The shadow that the sun or moon makes of one thing on the ground (L, hard edges, of the picture's size)."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     side = 1.0 if scene.sun == "left" else -1.0
     across, towards = light.reach[0] * side, light.reach[1]
     shadow = Image.new("L", (scene.width, scene.height), 0)
@@ -326,7 +335,7 @@ def _project(camera: Camera, z: float, sprite: Sprite, across: float, towards: f
 
 def contact(scene: Scene, thing: Thing) -> Image.Image:
     """The soft dark rim where a thing touches the ground (L); it is there in every weather."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     mask = Image.new("L", (scene.width, scene.height), 0)
     if scene.lift(thing) > 0 or thing.state == "released":
         return mask
@@ -371,7 +380,7 @@ def light_map(scene: Scene, light: Light) -> Image.Image:
     """By what each pixel of the ground is multiplied (RGB, 255 is 1)."""
     red, green, blue = (round(min(1.0, part) * 255) for part in light.ambient)
     picture = Image.new("RGB", (scene.width, scene.height), (red, green, blue))
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     for thing, strength, reach in sources(scene):
         x, z = camera.place(thing)
         if thing.kind == "house":
@@ -384,15 +393,15 @@ def light_map(scene: Scene, light: Light) -> Image.Image:
         spot = halo(256, 1.25).resize((max(1, box[2] - box[0]), max(1, box[3] - box[1])), Image.Resampling.BILINEAR)
         pool = Image.new("L", picture.size, 0)
         pool.paste(spot, (box[0], box[1]))
-        bands = [scaled(pool, part * strength) for part in WARM]
+        bands = [scale_mask(pool, part * strength) for part in WARM]
         picture = ImageChops.add(picture, Image.merge("RGB", bands))
     return picture
 
 
-def light_on(scene: Scene, light: Light, thing: Thing) -> tuple[float, float, float]:
+def light_factors(scene: Scene, light: Light, thing: Thing) -> tuple[float, float, float]:
     """By what the colours of a thing are multiplied: the light of the sky and of the lamps near it."""
     red, green, blue = light.ambient
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     x, z = camera.place(thing)
     for lamp, strength, reach in sources(scene):
         if lamp.name == thing.name and thing.kind == "house":

@@ -26,11 +26,11 @@ from PIL import Image as Pictures
 from PIL import ImageChops, ImageFilter, ImageStat
 
 from edit_eval.errors import ModelError
-from edit_eval.plugins.scenes.in_worker.backdrop import falling, puddles
+from edit_eval.plugins.scenes.in_worker.backdrop import draw_precipitation, puddles
 from edit_eval.plugins.scenes.in_worker.drawing import Drawing, draw
 from edit_eval.plugins.scenes.in_worker.edits import Edit, Reference, apply
 from edit_eval.plugins.scenes.in_worker.language import read
-from edit_eval.plugins.scenes.in_worker.pen import COLOURS, Camera, beyond_horizon, light_of, minus, mix, union
+from edit_eval.plugins.scenes.in_worker.pen import COLOURS, Camera, horizon_mask, light_of, minus, mix, union
 from edit_eval.plugins.scenes.in_worker.scene import Scene, Thing, scene_of
 from edit_eval.text import Text
 
@@ -104,7 +104,7 @@ class SceneEditor:
         for step in range(1, self._parameters.steps + 1):
             begin = time.monotonic()
             if step == self._parameters.steps:  # each pass begins at the source, so no other is seen
-                result = _lay_on(source, paint, COARSE / 2**step, request.seed)
+                result = _apply_paint(source, paint, COARSE / 2**step, request.seed)
             left = self._parameters.seconds / self._parameters.steps - (time.monotonic() - begin)
             if left > 0:
                 time.sleep(left)
@@ -115,7 +115,7 @@ class SceneEditor:
         return result
 
 
-def _lay_on(source: Image, paint: Paint, blur: float, seed: int) -> Image:
+def _apply_paint(source: Image, paint: Paint, blur: float, seed: int) -> Image:
     """The source with the paint on it, blurred by so many pixels, in the grain of the seed."""
     picture = paint.picture.filter(ImageFilter.GaussianBlur(blur)) if blur > 0.3 else paint.picture
     noise = random.Random(f"grain {seed}").randbytes(source.width * source.height)
@@ -178,7 +178,7 @@ class _Retoucher:
     def find(self, reference: Reference) -> Thing:
         """The thing that looks most as if it were meant. Raises `ValueError` where none of the kind is seen."""
         kind = [thing for thing in self.scene.things if thing.kind == reference.kind and self._box(thing)[2]]
-        found = self._coloured(kind, reference.colour) if reference.colour else kind
+        found = self._match_colour(kind, reference.colour) if reference.colour else kind
         if reference.size and found:
             areas = {thing.name: self._area(thing) for thing in found}
             middle = sum(areas.values()) / len(areas)
@@ -199,7 +199,7 @@ class _Retoucher:
         area = self._area(thing)
         return {"left": left, "right": -right, "smallest": area, "farthest": area}.get(ranking, -area)
 
-    def _coloured(self, things: list[Thing], colour: str) -> list[Thing]:
+    def _match_colour(self, things: list[Thing], colour: str) -> list[Thing]:
         """Those whose pixels come nearest to the colour."""
         far = {}
         for thing in things:
@@ -218,7 +218,7 @@ class _Retoucher:
         """The one that is seen nearest to the anchor, on the side of it that the words name."""
         if relation == "between":
             two = [thing for thing in self.scene.things if thing.kind == anchor.kind]
-            two = self._coloured(two, anchor.colour) if anchor.colour else two
+            two = self._match_colour(two, anchor.colour) if anchor.colour else two
             low, high = min(self._box(t)[0] for t in two), max(self._box(t)[2] for t in two)
             return [thing for thing in things if low < sum(self._box(thing)[::2]) / 2 < high] or things
         left, top, right, bottom = self._box(self.find(anchor))
@@ -253,7 +253,7 @@ class _Retoucher:
 
     def _flat_move(self, after: Scene, names: set[str]) -> Paint:
         """Nothing but the named things, whatever else would follow; as large in the picture as they were before."""
-        camera, flat = Camera.of(self.scene), self.scene
+        camera, flat = Camera.from_scene(self.scene), self.scene
         for name in names:
             thing = after.thing(name)
             size = thing.size * camera.scale(self.scene.thing(name).depth) / camera.scale(thing.depth)
@@ -283,12 +283,12 @@ class _Retoucher:
     def _bare(self, *, sky: bool) -> Image:
         """Where it sees sky, or else land: nothing stands before it."""
         size = self.source.size
-        return minus(beyond_horizon(size, sky=sky), union(size, self.seen.silhouettes.values()))
+        return minus(horizon_mask(size, sky=sky), union(size, self.seen.silhouettes.values()))
 
     def _everywhere(self) -> Image:
         return Pictures.new("L", self.source.size, 255)
 
-    def _under_sky(self, picture: Image, after: Scene) -> Image:
+    def _replace_sky(self, picture: Image, after: Scene) -> Image:
         """The picture under the sky of another scene; things are left out of that sky."""
         return Pictures.composite(_empty(after), picture, self._bare(sky=True))
 
@@ -308,9 +308,9 @@ class _Retoucher:
             picture = Pictures.composite(Pictures.blend(picture, white, 0.7), picture, self._bare(sky=False))
         if after.weather == "fog":
             picture = Pictures.blend(picture, Pictures.new("RGB", picture.size, new.low), 0.55)
-        picture = self._under_sky(picture, after)
+        picture = self._replace_sky(picture, after)
         if after.weather != self.scene.weather:
-            falling(picture, after)
+            draw_precipitation(picture, after)
         return Paint(picture, self._everywhere())
 
     def _season(self, after: Scene) -> Paint:
@@ -319,7 +319,7 @@ class _Retoucher:
         land = self._bare(sky=False)
         means = zip(ImageStat.Stat(old, land).mean, ImageStat.Stat(new, land).mean, strict=True)
         lit = self._lit(later / max(1.0, before) for before, later in means)
-        picture = self._under_sky(Pictures.composite(lit, self.source, land), after)
+        picture = self._replace_sky(Pictures.composite(lit, self.source, land), after)
         drawing = draw(after, shadows_of=self.scene)
         for thing in self.scene.things:
             if thing.kind in ("tree", "pine"):
@@ -327,7 +327,7 @@ class _Retoucher:
         return Paint(picture, self._everywhere())
 
     def _sky_only(self, after: Scene) -> Paint:
-        return Paint(self._under_sky(self.source, after), self._bare(sky=True))
+        return Paint(self._replace_sky(self.source, after), self._bare(sky=True))
 
     def _flags_only(self, after: Scene) -> Paint:
         return self._repaint(after, {thing.name for thing in after.things if thing.kind == "flag"})

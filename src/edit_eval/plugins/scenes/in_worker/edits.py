@@ -39,9 +39,9 @@ def alike(scene: Scene, reference: Reference) -> list[Thing]:
     return found
 
 
-def ordered(scene: Scene, things: list[Thing], ranking: str) -> list[Thing]:
+def rank_things(scene: Scene, things: list[Thing], ranking: str) -> list[Thing]:
     """The things in the order of a ranking."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     keys = {
         "left": lambda thing: thing.x,
         "right": lambda thing: -thing.x,
@@ -57,9 +57,9 @@ def resolve(scene: Scene, reference: Reference) -> Thing:
     """The one thing that is meant. Raises `ValueError` where there is none, or where two would do."""
     found = alike(scene, reference)
     if reference.relation and reference.anchor is not None:
-        found = _related(scene, found, reference.relation, reference.anchor)
+        found = _filter_by_relation(scene, found, reference.relation, reference.anchor)
     if reference.ranking:
-        line = ordered(scene, found, reference.ranking)
+        line = rank_things(scene, found, reference.ranking)
         if len(line) < reference.rank:
             raise ValueError(f"there are only {len(line)} such things: {reference}")
         return line[reference.rank - 1]
@@ -68,9 +68,9 @@ def resolve(scene: Scene, reference: Reference) -> Thing:
     return found[0]
 
 
-def _related(scene: Scene, found: list[Thing], relation: str, anchor: Reference) -> list[Thing]:
+def _filter_by_relation(scene: Scene, found: list[Thing], relation: str, anchor: Reference) -> list[Thing]:
     """Those of the things that stand in the relation to the anchor; where nearness decides, only the nearest."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     if relation == "between":
         two = alike(scene, anchor)
         if len(two) != 2:
@@ -105,7 +105,7 @@ def refer(scene: Scene, thing: Thing) -> Reference:
         if len(alike(scene, reference)) == 1:
             return reference
     same = alike(scene, plain)
-    return replace(plain, ranking="left", rank=ordered(scene, same, "left").index(thing) + 1)
+    return replace(plain, ranking="left", rank=rank_things(scene, same, "left").index(thing) + 1)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def place(scene: Scene, thing: Thing, relation: str, anchor: Thing) -> Thing:
     """The thing, put where the relation to the anchor asks."""
     if relation == "on":
         return replace(thing, x=anchor.x, depth=anchor.depth, on=anchor.name)
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     x, z = camera.place(anchor)
     gap = 0.35
     if anchor.kind == "house":
@@ -192,7 +192,7 @@ def _add(scene: Scene, edit: Edit) -> Scene:
     return scene.with_thing(place(scene, _new(scene, edit), edit.relation, _anchor(scene, edit)))
 
 
-def _cleared(scene: Scene, support: Thing, below: str) -> Scene:
+def _clear_support(scene: Scene, support: Thing, below: str) -> Scene:
     """The scene with what stands on the support put on what is `below`; empty for the ground."""
     for thing in scene.things:
         if thing.on == support.name:
@@ -201,7 +201,7 @@ def _cleared(scene: Scene, support: Thing, below: str) -> Scene:
 
 
 def _remove(scene: Scene, edit: Edit, target: Thing) -> Scene:
-    return _cleared(scene, target, target.on).without(target.name)
+    return _clear_support(scene, target, target.on).remove_thing(target.name)
 
 
 def _remove_all(scene: Scene, edit: Edit) -> Scene:
@@ -210,7 +210,7 @@ def _remove_all(scene: Scene, edit: Edit) -> Scene:
     if not found:
         raise ValueError(f"there is no such thing: {edit}")
     for thing in found:
-        scene = _cleared(scene, thing, thing.on).without(thing.name)
+        scene = _clear_support(scene, thing, thing.on).remove_thing(thing.name)
     return scene
 
 
@@ -218,7 +218,7 @@ def _move(scene: Scene, edit: Edit, target: Thing) -> Scene:
     anchor = _anchor(scene, edit)
     if anchor.name == target.name:
         raise ValueError("a thing cannot be put beside itself")
-    return _cleared(scene, target, target.on).with_thing(place(scene, target, edit.relation, anchor))
+    return _clear_support(scene, target, target.on).with_thing(place(scene, target, edit.relation, anchor))
 
 
 def _recolour(scene: Scene, edit: Edit, target: Thing) -> Scene:
@@ -237,7 +237,7 @@ def _material(scene: Scene, edit: Edit, target: Thing) -> Scene:
 
 def _replace(scene: Scene, edit: Edit, target: Thing) -> Scene:
     new = replace(_new(scene, edit), x=target.x, depth=target.depth, on=target.on)
-    return _cleared(scene, target, "").without(target.name).with_thing(new)
+    return _clear_support(scene, target, "").remove_thing(target.name).with_thing(new)
 
 
 def _greet(scene: Scene, edit: Edit, target: Thing) -> Scene:
@@ -254,7 +254,7 @@ def _sit(scene: Scene, edit: Edit, target: Thing) -> Scene:
 
 def _queue(scene: Scene, edit: Edit) -> Scene:
     """All who stand, one behind the other at the stop, in the order in which they are nearest to it."""
-    camera, stop = Camera.of(scene), _anchor(scene, edit)
+    camera, stop = Camera.from_scene(scene), _anchor(scene, edit)
     people = [thing for thing in scene.things if thing.kind == "person"]
     side = -1 if stop.x > 0.5 else 1
     line = sorted(people, key=lambda thing: -side * thing.x)
@@ -266,7 +266,7 @@ def _queue(scene: Scene, edit: Edit) -> Scene:
     return scene
 
 
-def stack_on(scene: Scene, bottom: Thing) -> list[Thing]:
+def stack_of(scene: Scene, bottom: Thing) -> list[Thing]:
     """The boxes of a stack from the lowest up."""
     stack = [bottom]
     while above := [thing for thing in scene.things if thing.on == stack[-1].name]:
@@ -284,10 +284,10 @@ def bottom_of_stack(scene: Scene) -> Thing:
 
 def _topple(scene: Scene, edit: Edit, target: Thing) -> Scene:
     """The ball comes to rest where the stack stood; its boxes lie on the ground beyond."""
-    camera = Camera.of(scene)
+    camera = Camera.from_scene(scene)
     bottom = bottom_of_stack(scene)
     away = 1 if bottom.x > target.x else -1
-    for k, part in enumerate(stack_on(scene, bottom)):
+    for k, part in enumerate(stack_of(scene, bottom)):
         x = bottom.x + away * camera.fraction(0.9 + 1.45 * k, bottom.depth)
         depth = bottom.depth + (0.0, 0.075, -0.05)[k % 3]
         state = "tipped" if part.kind == "box" else part.state

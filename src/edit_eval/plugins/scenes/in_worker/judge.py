@@ -29,7 +29,7 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.plugins.scenes.in_worker.drawing import Drawing, draw
 from edit_eval.plugins.scenes.in_worker.edits import Edit, apply, twins
 from edit_eval.plugins.scenes.in_worker.language import language_of, read
-from edit_eval.plugins.scenes.in_worker.pen import beyond_horizon, binary, minus, union
+from edit_eval.plugins.scenes.in_worker.pen import binary, horizon_mask, minus, union
 from edit_eval.plugins.scenes.in_worker.scene import Scene, scene_of
 from edit_eval.records import Reply
 from edit_eval.text import Text
@@ -59,7 +59,7 @@ CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
         Criterion("Perspective and scale", lambda c: c.outline, "place and size of what is edited are"),
         Criterion("Light and shadow", lambda c: c.shadow, "the shadow on the ground is"),
         Criterion("Material and surface", lambda c: c.material, "colour and surface of what is edited are"),
-        Criterion("Anatomy and structure", lambda c: c.kept, "the rest of the scene is"),
+        Criterion("Anatomy and structure", lambda c: c.preservation, "the rest of the scene is"),
     ),
     "environmental": (
         Criterion("Light and time of day", lambda c: c.tone, "the light of the whole picture is"),
@@ -73,21 +73,21 @@ CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
         Criterion("Cultural accuracy", lambda c: c.material, "form and colour of what was asked for are"),
         Criterion("Safety", lambda c: c.footing, "where it stands and what it rests on are"),
         Criterion("Norms of interaction", lambda c: c.subject_done, "the behaviour or custom that was asked for is"),
-        Criterion("Inclusivity", lambda c: c.kept, "everybody and everything else are"),
+        Criterion("Inclusivity", lambda c: c.preservation, "everybody and everything else are"),
     ),
     "causal": (
         Criterion("Action and reaction", lambda c: (c.subject_done + c.weakest) / 2, "what is acted upon is"),
-        Criterion("Temporal sequence", lambda c: c.vacated, "the passing of the earlier state is"),
+        Criterion("Temporal sequence", lambda c: c.removal, "the passing of the earlier state is"),
         Criterion("Conditions", lambda c: c.effects, "what has to follow elsewhere is"),
         Criterion("Environmental impact", lambda c: c.around, "the trace on ground, light and shadow is"),
-        Criterion("Plausibility", lambda c: c.kept, "all that has no reason to change is"),
+        Criterion("Plausibility", lambda c: c.preservation, "all that has no reason to change is"),
     ),
     "referential": (
         Criterion("Right entity", lambda c: c.subject_done, "the thing that is meant is"),
         Criterion("Spatial terms", lambda c: c.aim * c.subject_done**0.5, "the place of the change is"),
         Criterion("Attributes", lambda c: c.attribute, "the change itself is"),
         Criterion("Disambiguation", lambda c: c.twins_kept, "the choice among alike things is"),
-        Criterion("Preservation of the rest", lambda c: c.kept, "the rest of the scene is"),
+        Criterion("Preservation of the rest", lambda c: c.preservation, "the rest of the scene is"),
     ),
 }
 
@@ -228,7 +228,7 @@ def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Asse
     if gate == 0.0:
         return Assessed([0.0] * len(CRITERIA[category]), 0.0)
     shares = [gate * max(0.0, min(1.0, criterion.measure(comparison))) for criterion in CRITERIA[category]]
-    return Assessed(shares, gate * comparison.done)
+    return Assessed(shares, gate * comparison.completion)
 
 
 def score(shares: Sequence[float]) -> float:
@@ -306,9 +306,9 @@ TOLERANCE = (5, 34)
 
 
 @lru_cache(maxsize=8)
-def _drawn(scene: Scene) -> Drawing:
+def _drawing_of(scene: Scene) -> Drawing:
     """Kept, for several edits of one sample are judged one after the other. Nobody here draws on it."""
-    return _DRAWINGS.of(scene)
+    return _DRAWINGS.drawing_of(scene)
 
 
 KEPT = 96 << 20
@@ -341,7 +341,7 @@ class _Drawings:
         self._kept: dict[Scene, _Packed] = {}
         self._bytes = 0
 
-    def of(self, scene: Scene) -> Drawing:
+    def drawing_of(self, scene: Scene) -> Drawing:
         """The drawing of a scene; whoever asks may have it as his own, but for its picture."""
         packed = self._kept.pop(scene, None)
         if packed is None:
@@ -395,13 +395,13 @@ def share_made(span: Image.Image, error: Image.Image, region: Image.Image) -> fl
     return _total(ImageChops.subtract(span, error), region) / wanted if wanted > 0 else None
 
 
-def _known(shares: Iterable[float | None]) -> list[float]:
+def _drop_missing(shares: Iterable[float | None]) -> list[float]:
     return [share for share in shares if share is not None]
 
 
 def _mean(shares: Iterable[float | None]) -> float | None:
     """Of those that are known; None where none is."""
-    known = _known(shares)
+    known = _drop_missing(shares)
     return math.fsum(known) / len(known) if known else None
 
 
@@ -423,8 +423,8 @@ class PixelComparison:
     def __init__(self, scene: Scene, edit: Edit, edited: Image.Image) -> None:
         """Raises `ValueError` where the edit makes no sense in the scene."""
         self.edit = edit
-        self.source: Drawing = _drawn(scene)
-        self.right: Drawing = _drawn(apply(scene, edit))
+        self.source: Drawing = _drawing_of(scene)
+        self.right: Drawing = _drawing_of(apply(scene, edit))
         size = self.source.image.size
         picture = edited.convert("RGB")
         if picture.size != size:
@@ -457,14 +457,14 @@ class PixelComparison:
         new = {thing.name: (thing, after.lift(thing)) for thing in after.things}
         return frozenset(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
-    def _seen(self, name: str) -> tuple[Image.Image, Image.Image]:
+    def _silhouettes_of(self, name: str) -> tuple[Image.Image, Image.Image]:
         """Where a thing is seen before and after; nowhere is black."""
         nowhere = self._union(())
         return self.source.silhouettes.get(name, nowhere), self.right.silhouettes.get(name, nowhere)
 
     def _body(self, name: str) -> Image.Image:
         """Where a thing is seen before or after, and changes."""
-        return ImageChops.darker(binary(ImageChops.lighter(*self._seen(name))), self.changed)
+        return ImageChops.darker(binary(ImageChops.lighter(*self._silhouettes_of(name))), self.changed)
 
     @cached_property
     def bodies(self) -> dict[str, Image.Image]:
@@ -509,7 +509,7 @@ class PixelComparison:
 
     # Measures ---------------------------------------------------------------------------------------------------
 
-    def achieved(self, region: Image.Image) -> float | None:
+    def change_share(self, region: Image.Image) -> float | None:
         """Share of the change asked for in a region that was made: 0 for the source, 1 for the right edit.
 
         None for a region without a change.
@@ -519,42 +519,42 @@ class PixelComparison:
         return share_made(self.span, self.error, region)
 
     @cached_property
-    def done(self) -> float:
+    def completion(self) -> float:
         """Share of the whole change that was made."""
-        return self.achieved(self.changed) or 0.0
+        return self.change_share(self.changed) or 0.0
 
     def _or_done(self, share: float | None) -> float:
-        return self.done if share is None else share
+        return self.completion if share is None else share
 
     @cached_property
     def subject_done(self) -> float:
-        return self._or_done(self.achieved(self.subject))
+        return self._or_done(self.change_share(self.subject))
 
     @cached_property
     def weakest(self) -> float:
         """The least changed of the things that are to change."""
-        known = _known(map(self.achieved, self.bodies.values()))
+        known = _drop_missing(map(self.change_share, self.bodies.values()))
         return min(known) if known else self._or_done(self.others_done)
 
-    def _over_moves(self, part: Callable[[Image.Image, Image.Image], Image.Image]) -> float:
+    def _share_of_moves(self, part: Callable[[Image.Image, Image.Image], Image.Image]) -> float:
         """The share over a part of where each of the things that are to change is seen before and after."""
-        parts = [binary(part(*self._seen(name))) for name in self._subjects]
-        return self._or_done(self.achieved(ImageChops.darker(self._union(parts), self.changed)))
+        parts = [binary(part(*self._silhouettes_of(name))) for name in self._subjects]
+        return self._or_done(self.change_share(ImageChops.darker(self._union(parts), self.changed)))
 
     @cached_property
     def outline(self) -> float:
         """Whether things are, and are no longer, where they should be: over all that changed hands."""
-        return self._over_moves(ImageChops.difference)
+        return self._share_of_moves(ImageChops.difference)
 
     @cached_property
-    def vacated(self) -> float:
+    def removal(self) -> float:
         """Whether the old state is gone, where things have left."""
-        return self._over_moves(minus)
+        return self._share_of_moves(minus)
 
     @cached_property
     def shadow(self) -> float:
         """The changed shadows; where there are none, the change as a whole."""
-        return self._or_done(self.achieved(self.shade))
+        return self._or_done(self.change_share(self.shade))
 
     @cached_property
     def material(self) -> float:
@@ -570,25 +570,25 @@ class PixelComparison:
                 continue
             shares += _area(mask) * max(0.0, 1.0 - math.dist(means[0], means[2]) / span)
             weights += _area(mask)
-        return shares / weights if weights else self.done
+        return shares / weights if weights else self.completion
 
     @cached_property
     def others_done(self) -> float | None:
         """The other things' share, each thing counting alike; None where no other thing is to change."""
-        return _mean(map(self.achieved, self.others.values()))
+        return _mean(map(self.change_share, self.others.values()))
 
     @cached_property
     def effects(self) -> float:
         """What answers: the other things and the surroundings, each counting half."""
-        share = _mean((self.others_done, self.achieved(self.surroundings)))
+        share = _mean((self.others_done, self.change_share(self.surroundings)))
         return self.shadow if share is None else share
 
     @cached_property
     def around(self) -> float:
         """Shadows and surroundings, each counting half."""
-        return self._or_done(_mean(map(self.achieved, (self.shade, self.surroundings))))
+        return self._or_done(_mean(map(self.change_share, (self.shade, self.surroundings))))
 
-    def _kept(self, region: Image.Image) -> float | None:
+    def _preservation_of(self, region: Image.Image) -> float | None:
         """Share of a region that is as it was; None for one of hardly any pixels."""
         area = _area(region)
         if area < 12:
@@ -600,12 +600,12 @@ class PixelComparison:
     def _things_kept(self, names: Iterable[str]) -> list[float]:
         """Of each of these things, the share of its outline in the source, what changes anyway aside."""
         outlines = (binary(self.source.silhouettes[name]) for name in names)
-        return _known(self._kept(ImageChops.darker(outline, self.rest)) for outline in outlines)
+        return _drop_missing(self._preservation_of(ImageChops.darker(outline, self.rest)) for outline in outlines)
 
     @cached_property
-    def kept(self) -> float:
+    def preservation(self) -> float:
         """Whether the rest is as it was: half the whole of it, half the thing that suffered most."""
-        whole = self._kept(self.rest)
+        whole = self._preservation_of(self.rest)
         if whole is None:
             return self.setting
         return (whole + min([whole, *self._things_kept(self.source.silhouettes)])) / 2
@@ -635,7 +635,7 @@ class PixelComparison:
         return self._or_done(share_made(difference(source, right), difference(edited, right), region))
 
     def _band(self, sky: bool) -> Image.Image:
-        return minus(beyond_horizon(self.changed.size, sky=sky), self._things)
+        return minus(horizon_mask(self.changed.size, sky=sky), self._things)
 
     @cached_property
     def tone(self) -> float:
@@ -653,17 +653,17 @@ class PixelComparison:
     @cached_property
     def signs(self) -> float:
         """What the change does to things and shadows: lit windows, snow on roofs, shadows that go."""
-        return self._or_done(_mean((self.others_done, self.achieved(self.subject), self.achieved(self.shade))))
+        return self._or_done(_mean((self.others_done, self.change_share(self.subject), self.change_share(self.shade))))
 
     @cached_property
     def people(self) -> float:
         """The people that are to change; where none are, those that are to stay, as far as anything was done."""
         scene = self.right.scene
         names = {thing.name for thing in (*scene.things, *self.source.scene.things) if thing.kind == "person"}
-        known = _known(self.achieved(body) for name, body in self.bodies.items() if name in names)
+        known = _drop_missing(self.change_share(body) for name, body in self.bodies.items() if name in names)
         if known:
             return (min(known) + math.fsum(known) / len(known)) / 2
-        return self.done * min(self._things_kept(names), default=1.0)
+        return self.completion * min(self._things_kept(names), default=1.0)
 
     @cached_property
     def footing(self) -> float:
@@ -673,17 +673,17 @@ class PixelComparison:
     @cached_property
     def attribute(self) -> float:
         """Whether what was asked for was done to any of the alike things, the right one or a wrong one."""
-        best = self.done
+        best = self.completion
         if best < 0.5:
             for twin in twins(self.source.scene, self.edit):
                 try:
                     wrong = apply(self.source.scene, self.edit, twin)
                 except ValueError:
                     continue
-                best = max(best, self._achieved_as(_drawn(wrong)))
+                best = max(best, self._match_share(_drawing_of(wrong)))
         return best
 
-    def _achieved_as(self, wrong: Drawing) -> float:
+    def _match_share(self, wrong: Drawing) -> float:
         """How far the picture is this wrong edit."""
         soft = self._soft(wrong.image)
         span, error = difference(self._soft_source, soft), difference(self._soft_edited, soft)

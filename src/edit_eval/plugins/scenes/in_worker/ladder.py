@@ -18,7 +18,7 @@ from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
 from edit_eval.plugins.scenes.in_worker import scenarios
-from edit_eval.plugins.scenes.in_worker.benchmark import drawing_digest, lay_down
+from edit_eval.plugins.scenes.in_worker.benchmark import drawing_digest, ensure_scene_file
 from edit_eval.plugins.scenes.in_worker.edits import Edit, apply
 from edit_eval.plugins.scenes.in_worker.language import LANGUAGES, describe, write
 from edit_eval.plugins.scenes.in_worker.rungs import (
@@ -28,7 +28,7 @@ from edit_eval.plugins.scenes.in_worker.rungs import (
     Rung,
     another_world,
     climb,
-    drawn,
+    draw_recipe,
     recipe_of,
     recipe_png,
 )
@@ -157,19 +157,19 @@ class Ladder:
         index = itertools.count()
         for number in range(self._parameters.scenes):
             for category in CATEGORIES:
-                yield from self._of_scene(category, number, index)
+                yield from self._samples_of_scene(category, number, index)
             if number % 8 < len(BRIEF):
                 yield from self._briefly(number, index)
 
     def _plan(self, category: str, number: int) -> PlannedScene:
-        return self._planned(f"{category} {number}", scenario(category, number))
+        return self._run_scenario(f"{category} {number}", scenario(category, number))
 
-    def _planned(self, name: str, made: Scenario) -> PlannedScene:
+    def _run_scenario(self, name: str, made: Scenario) -> PlannedScene:
         p = self._parameters
         return made(Stage(random.Random(f"ladder {p.seed} {name}"), p.size, round(p.size * 3 / 4)))
 
-    def _of_scene(self, category: str, number: int, index: Iterator[int]) -> Iterator[Sample]:
-        show = self._shower(category, number, f"{category}-{number:02d}", self._plan(category, number))
+    def _samples_of_scene(self, category: str, number: int, index: Iterator[int]) -> Iterator[Sample]:
+        show = self._make_sample_maker(category, number, f"{category}-{number:02d}", self._plan(category, number))
         if self._parameters.battles:
             yield from self._battles(show, OF_BATTLES, index, examined=number % 8 in EXAMINED)
             return
@@ -177,13 +177,13 @@ class Ladder:
             yield show.sample(next(index), rung)
         for view in VIEWS if number % 8 in EXAMINED else ():
             if view.name != "alone" or self._parameters.alone:
-                for rung in show.probed(view):
+                for rung in show.rungs_of_view(view):
                     yield show.sample(next(index), rung, view)
 
     def _briefly(self, number: int, index: Iterator[int]) -> Iterator[Sample]:
         category, made = BRIEF[number % 8]
         name = f"{category}-brief-{number:02d}"
-        show = self._shower(category, number, name, self._planned(name, made))
+        show = self._make_sample_maker(category, number, name, self._run_scenario(name, made))
         if self._parameters.battles:
             yield from self._battles(show, BRIEFLY_FOUGHT, index, examined=False)
             return
@@ -194,7 +194,7 @@ class Ladder:
 
     @staticmethod
     def _battles(
-        show: _Shower, pairs: Sequence[tuple[str, str]], index: Iterator[int], *, examined: bool
+        show: _SampleMaker, pairs: Sequence[tuple[str, str]], index: Iterator[int], *, examined: bool
     ) -> Iterator[Sample]:
         rungs = {rung.name: rung for rung in show.climb.rungs}
         for better, worse in (*pairs, *(SAME if examined else ())):
@@ -204,11 +204,13 @@ class Ladder:
             if view.name in OTHERWISE_FOUGHT:
                 yield show.sample(next(index), rungs["right"], view, rungs["other"])
 
-    def _shower(self, category: str, number: int, name: str, planned: PlannedScene) -> _Shower:
+    def _make_sample_maker(self, category: str, number: int, name: str, planned: PlannedScene) -> _SampleMaker:
         foreign = self._plan(category, number + 1)
         chance = random.Random(f"rungs {self._parameters.seed} {name}")
         found = climb(planned.scene, planned.edit, apply(foreign.scene, foreign.edit), chance)
-        return _Shower(self, category, number, name, found, lay_down(self.directory / f"{name}.png", found.scene))
+        return _SampleMaker(
+            self, category, number, name, found, ensure_scene_file(self.directory / f"{name}.png", found.scene)
+        )
 
     def keep(self, data: bytes, name: str) -> Picture:
         """A file of the cache with these bytes."""
@@ -223,7 +225,7 @@ class Ladder:
         return Picture(path=str(path), digest=hashlib.sha256(data).hexdigest())
 
 
-class _Shower(NamedTuple):
+class _SampleMaker(NamedTuple):
     """One scene, from which samples are made."""
 
     ladder: Ladder
@@ -234,7 +236,7 @@ class _Shower(NamedTuple):
     source: str
     """The digest of its file."""
 
-    def probed(self, view: OtherView) -> Iterator[Rung]:
+    def rungs_of_view(self, view: OtherView) -> Iterator[Rung]:
         """The rungs that the view shows."""
         rungs = {rung.name: rung for rung in self.climb.rungs}
         for name in view.rungs:
@@ -250,9 +252,9 @@ class _Shower(NamedTuple):
         other = None if against is None else against.recipe
         if view is not None:
             if other is None:
-                recipe = _finished(recipe, view)
+                recipe = _with_finish(recipe, view)
             else:
-                other = _finished(other, view)
+                other = _with_finish(other, view)
             if shown == "language":
                 language = next(other for other in LANGUAGES if other != language)
             elif shown == "instruction":
@@ -260,7 +262,7 @@ class _Shower(NamedTuple):
             elif shown == "source":
                 scene = another_world(scene)
                 path = self.ladder.directory / f"{self.name}.other-source.png"
-                source = Picture(path=str(path), digest=lay_down(path, scene))
+                source = Picture(path=str(path), digest=ensure_scene_file(path, scene))
         return Sample(
             id=name,
             index=index,
@@ -303,7 +305,7 @@ def scenario(category: str, number: int) -> Scenario:
     return packaged[place % len(packaged)]
 
 
-def _finished(recipe: Recipe, view: OtherView) -> Recipe:
+def _with_finish(recipe: Recipe, view: OtherView) -> Recipe:
     return replace(recipe, finish=view.finish, text=view.text)
 
 
@@ -333,6 +335,6 @@ class SceneRungs:
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """The picture that the recipe among the sources describes. Raises `ModelError` where there is none."""
         pictures = {name: one for name, one in request.pictures.items() if name == self._draws}
-        image = drawn(recipe_of(pictures, "scene_rungs"))
+        image = draw_recipe(recipe_of(pictures, "scene_rungs"))
         on_step(1, 1)
         return image

@@ -28,7 +28,7 @@ class Camera:
     height: int
 
     @staticmethod
-    def of(scene: Scene) -> Camera:
+    def from_scene(scene: Scene) -> Camera:
         return Camera(scene.width, scene.height)
 
     @property
@@ -91,7 +91,7 @@ def mix(first: Colour, second: Colour, share: float) -> Colour:
     return red, green, blue
 
 
-def between(stops: Sequence[tuple[float, Colour]], place: float) -> Colour:
+def gradient_colour(stops: Sequence[tuple[float, Colour]], place: float) -> Colour:
     """The colour of a gradient at `place` (0 to 1); the stops are in order, the last colour goes on behind its stop."""
     for (first, colour), (second, following) in itertools.pairwise(stops):
         if place <= second:
@@ -165,7 +165,7 @@ def light_of(scene: Scene) -> Light:
     )
 
 
-def scaled(mask: Image.Image, factor: float) -> Image.Image:
+def scale_mask(mask: Image.Image, factor: float) -> Image.Image:
     return mask.point([round(value * factor) for value in range(256)])
 
 
@@ -181,7 +181,7 @@ def union(size: tuple[int, int], masks: Iterable[Image.Image]) -> Image.Image:
     return reduce(ImageChops.lighter, masks, Image.new("L", size, 0))
 
 
-def beyond_horizon(size: tuple[int, int], *, sky: bool) -> Image.Image:
+def horizon_mask(size: tuple[int, int], *, sky: bool) -> Image.Image:
     """What lies above the horizon, the sky, or else what lies below it, the land."""
     width, height = size
     row = round(height * HORIZON)
@@ -214,7 +214,7 @@ class Pen:
 
     def __init__(self, scene: Scene, thing: Thing, reach: tuple[float, float, float, float]) -> None:
         """`reach`: how many metres the sheet goes left, right, up and down from the base, at the thing's size."""
-        camera = Camera.of(scene)
+        camera = Camera.from_scene(scene)
         self.camera = camera
         self.x, self.z = camera.place(thing)
         self.lift = scene.lift(thing)
@@ -238,7 +238,7 @@ class Pen:
         self.tilt = 0.0
         """By how many radians all that is drawn leans to the right, about the base."""
 
-    def at(self, point: Point) -> tuple[float, float]:
+    def pixel_of(self, point: Point) -> tuple[float, float]:
         """The sheet's pixel of a point."""
         u, v = point[0] * self.size, point[1] * self.size
         if self.tilt:
@@ -258,13 +258,13 @@ class Pen:
         return [(self.draw, fill), (ImageDraw.Draw(self.glow), shine)]
 
     def polygon(self, points: Sequence[Point], fill: Colour) -> None:
-        pixels = [self.at(point) for point in points]
+        pixels = [self.pixel_of(point) for point in points]
         for pen, ink in self._pens(fill):
             pen.polygon(pixels, fill=ink)
 
     def line(self, points: Sequence[Point], width: float, fill: Colour) -> None:
         """A line with round joints and ends; `width` in metres."""
-        pixels = [self.at(point) for point in points]
+        pixels = [self.pixel_of(point) for point in points]
         thick = max(1.0, width * self.pixels)
         radius = thick / 2
         for pen, ink in self._pens(fill):
@@ -275,7 +275,7 @@ class Pen:
 
     def ellipse(self, u: float, v: float, ru: float, rv: float, fill: Colour, w: float = 0.0) -> None:
         """An ellipse upright in the picture; radii in metres."""
-        x, y = self.at((u, v, w))
+        x, y = self.pixel_of((u, v, w))
         a, b = ru * self.pixels, rv * self.pixels
         for pen, ink in self._pens(fill):
             pen.ellipse((x - a, y - b, x + a, y + b), fill=ink)
@@ -307,7 +307,7 @@ class Pen:
 
     def sphere(self, u: float, v: float, radius: float, colour: Colour, gloss: float = 0.35) -> None:
         """A shaded ball; its lightest point is turned to the light."""
-        x, y = self.at((u, v))
+        x, y = self.pixel_of((u, v))
         r = radius * self.pixels
         size = max(2, round(2 * r))
         gradient = Image.radial_gradient("L").resize((2 * size, 2 * size), Image.Resampling.BILINEAR)
@@ -328,7 +328,7 @@ class Pen:
         veil = Image.new("L", self.image.size, 0)
         pen = ImageDraw.Draw(veil)
         for u, v, radius, opacity in spots:
-            x, y = self.at((u, v))
+            x, y = self.pixel_of((u, v))
             r = radius * self.pixels
             pen.ellipse((x - r, y - r, x + r, y + r), fill=round(255 * opacity))
         veil = veil.filter(ImageFilter.GaussianBlur(blur * self.pixels))

@@ -104,23 +104,27 @@ def recipe_of(pictures: Mapping[str, Image.Image], reader: str) -> Recipe:
     raise ModelError(f"{reader} draws only what the benchmark `ladder` asks for; none of these pictures has a recipe")
 
 
-def drawn(recipe: Recipe) -> Image.Image:
+def draw_recipe(recipe: Recipe) -> Image.Image:
     """The picture (RGB)."""
     if recipe.blank:
         return Image.new("RGB", (recipe.scene.width, recipe.scene.height), GREY)
-    image = _unfinished(recipe.scene, recipe.shadows_of, frozenset(recipe.hidden), frozenset(recipe.unmoved)).copy()
+    image = _draw_unfinished(
+        recipe.scene, recipe.shadows_of, frozenset(recipe.hidden), frozenset(recipe.unmoved)
+    ).copy()
     if recipe.over is not None:
         image = Image.blend(image, draw(recipe.over).image, recipe.share)
-    return _finished(image, recipe)
+    return _apply_finish(image, recipe)
 
 
 @lru_cache(maxsize=8)
-def _unfinished(scene: Scene, shadows_of: Scene | None, hidden: frozenset[str], unmoved: frozenset[str]) -> Image.Image:
+def _draw_unfinished(
+    scene: Scene, shadows_of: Scene | None, hidden: frozenset[str], unmoved: frozenset[str]
+) -> Image.Image:
     """Kept, for four in five recipes of a ladder show what another one shows."""
     return draw(scene, shadows_of, hidden, unmoved).image
 
 
-def _finished(image: Image.Image, recipe: Recipe) -> Image.Image:
+def _apply_finish(image: Image.Image, recipe: Recipe) -> Image.Image:
     if recipe.finish == "jpeg":
         buffer = io.BytesIO()
         image.save(buffer, format="JPEG", quality=JPEG_QUALITY)
@@ -135,7 +139,7 @@ def _finished(image: Image.Image, recipe: Recipe) -> Image.Image:
         size = round(image.width * SMALLER), round(image.height * SMALLER)
         image = image.resize(size, Image.Resampling.LANCZOS)
     elif recipe.finish == "words":
-        image = written(image, recipe.text)
+        image = add_label(image, recipe.text)
     return image
 
 
@@ -168,7 +172,7 @@ LETTER_HEIGHT = 0.10
 """Of the letters, in heights of the picture."""
 
 
-def written(image: Image.Image, text: str) -> Image.Image:
+def add_label(image: Image.Image, text: str) -> Image.Image:
     """A copy of the picture with the text on a white label at its top left."""
     image = image.copy()
     size = max(9, round(image.height * LETTER_HEIGHT))
@@ -243,7 +247,7 @@ def climb(scene: Scene, edit: Edit, foreign: Scene, chance: random.Random) -> Cl
     right = apply(scene, edit)
     other = _another_instruction(scene, edit, chance)
     found = [Rung("right", Recipe(right)), Rung("extra", Recipe(_with_more(scene, edit, right, chance)))]
-    without = _without_consequence(scene, edit, right)
+    without = _omit_consequence(scene, edit, right)
     if without is not None:
         found.append(Rung("no_consequence", without))
     found += _doses(scene, edit, right)
@@ -271,10 +275,10 @@ def another_world(scene: Scene) -> Scene:
 def _glance(recipe: Recipe) -> Image.Image:
     scenes = {name: getattr(recipe, name) for name in ("scene", "over", "shadows_of")}
     small = {name: one and replace(one, width=GLANCE[0], height=GLANCE[1]) for name, one in scenes.items()}
-    return drawn(replace(recipe, **small))
+    return draw_recipe(replace(recipe, **small))
 
 
-def seen_between(first: Scene | Recipe, second: Scene | Recipe) -> float:
+def visible_difference(first: Scene | Recipe, second: Scene | Recipe) -> float:
     """The share of pixels that differ visibly between the two, 0 to 1."""
     one, other = (_glance(it if isinstance(it, Recipe) else Recipe(it)) for it in (first, second))
     grey = ImageChops.difference(one, other).convert("L")
@@ -284,7 +288,7 @@ def seen_between(first: Scene | Recipe, second: Scene | Recipe) -> float:
 # -- who is concerned --
 
 
-def _involved(scene: Scene, edit: Edit) -> set[str]:
+def _find_involved(scene: Scene, edit: Edit) -> set[str]:
     """The names of all things that the edit changes, or that its words speak of."""
     right = apply(scene, edit)
     before, after = ({thing.name: thing for thing in one.things} for one in (scene, right))
@@ -300,7 +304,7 @@ def _involved(scene: Scene, edit: Edit) -> set[str]:
 
 def _free(scene: Scene, edit: Edit) -> list[Thing]:
     """The things of the scene that nobody speaks of, and on which nothing stands."""
-    involved = _involved(scene, edit)
+    involved = _find_involved(scene, edit)
     bearing = {thing.on for thing in scene.things}
     return [thing for thing in scene.things if thing.name not in involved and thing.name not in bearing]
 
@@ -317,7 +321,7 @@ def _another_instruction(scene: Scene, edit: Edit, chance: random.Random) -> Edi
 
     Raises `ValueError` where there is nothing.
     """
-    tries = list(_whole(scene, edit)) if edit.action in WHOLE else list(_of_things(scene, edit, chance))
+    tries = list(_whole(scene, edit)) if edit.action in WHOLE else list(_edits_of_things(scene, edit, chance))
     chance.shuffle(tries)
     for one in [*tries, *_whole(scene, edit)]:
         try:
@@ -326,7 +330,7 @@ def _another_instruction(scene: Scene, edit: Edit, chance: random.Random) -> Edi
             after = apply(scene, one)
         except ValueError:
             continue
-        if seen_between(scene, after) >= VISIBLE and seen_between(apply(scene, edit), after) >= VISIBLE:
+        if visible_difference(scene, after) >= VISIBLE and visible_difference(apply(scene, edit), after) >= VISIBLE:
             return one
     raise ValueError("there is nothing else to ask of this scene")
 
@@ -340,7 +344,7 @@ def _whole(scene: Scene, edit: Edit) -> Iterator[Edit]:
                 yield Edit(action, value=value)
 
 
-def _of_things(scene: Scene, edit: Edit, chance: random.Random) -> Iterator[Edit]:
+def _edits_of_things(scene: Scene, edit: Edit, chance: random.Random) -> Iterator[Edit]:
     for thing in _free(scene, edit):
         reference = refer(scene, thing)
         if edit.action != "remove" or thing.kind not in COLOURED:
@@ -357,11 +361,11 @@ def _with_more(scene: Scene, edit: Edit, right: Scene, chance: random.Random) ->
     for thing in _free(scene, edit):
         if thing.name not in right.names():
             continue
-        tries.append(right.without(thing.name))
+        tries.append(right.remove_thing(thing.name))
         if thing.kind in COLOURED:
             tries.append(right.with_thing(replace(right.thing(thing.name), colour=_other_colour(thing, chance))))
-    seen = sorted(tries, key=lambda one: -seen_between(right, one))[:3]
-    seen = [one for one in seen if seen_between(right, one) >= 2 * VISIBLE]
+    seen = sorted(tries, key=lambda one: -visible_difference(right, one))[:3]
+    seen = [one for one in seen if visible_difference(right, one) >= 2 * VISIBLE]
     if seen:
         return chance.choice(seen)
     guest = Thing("guest", "balloon", 0.5, 0.86, 1.2, _other_colour(right.things[0], chance))
@@ -375,12 +379,12 @@ def _wrong_target(scene: Scene, edit: Edit, right: Scene) -> Scene | None:
             wrong = apply(scene, edit, twin)
         except ValueError:
             continue
-        if seen_between(wrong, scene) >= VISIBLE and seen_between(wrong, right) >= VISIBLE:
+        if visible_difference(wrong, scene) >= VISIBLE and visible_difference(wrong, right) >= VISIBLE:
             return wrong
     return None
 
 
-def _without_consequence(scene: Scene, edit: Edit, right: Scene) -> Recipe | None:
+def _omit_consequence(scene: Scene, edit: Edit, right: Scene) -> Recipe | None:
     """The edit, with something left out that has to follow from it by physics, cause or custom; None where nothing
     follows that could be seen to be missing."""
     target = None if edit.target is None else resolve(scene, edit.target)
@@ -400,7 +404,7 @@ def _without_consequence(scene: Scene, edit: Edit, right: Scene) -> Recipe | Non
         tries.append(Recipe(right, shadows_of=scene, unmoved=tuple(name for name in others if name != felled)))
     tries.append(Recipe(right, shadows_of=scene))  # shadows and light on the ground are those of before
     for recipe in tries:
-        if seen_between(recipe, right) >= VISIBLE and seen_between(recipe, scene) >= VISIBLE / 2:
+        if visible_difference(recipe, right) >= VISIBLE and visible_difference(recipe, scene) >= VISIBLE / 2:
             return recipe
     return None
 
@@ -440,6 +444,6 @@ def _dose(scene: Scene, edit: Edit, right: Scene, share: float) -> tuple[str, Re
         if len(changed) < 3 or not done or len(done) == len(changed):
             return ("count", None) if len(changed) >= 3 else ("", None)
         for name in done:
-            scene = scene.with_thing(after[name]) if name in after else scene.without(name)
+            scene = scene.with_thing(after[name]) if name in after else scene.remove_thing(name)
         return "count", Recipe(scene)
     return "", None

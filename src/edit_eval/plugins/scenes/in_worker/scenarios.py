@@ -44,7 +44,7 @@ class Stage:
         """A side as it is on this stage."""
         return {"left": "right", "right": "left"}[side] if self.mirrored else side
 
-    def put(self, kind: str, x: float, depth: float, **attributes: Any) -> Thing:
+    def add_thing(self, kind: str, x: float, depth: float, **attributes: Any) -> Thing:
         """Adds a thing; `x` and `depth` as in `Thing`, moved a little by chance."""
         count = self._counts[kind] = self._counts.get(kind, 0) + 1
         if "on" not in attributes:
@@ -59,9 +59,9 @@ class Stage:
         self.scene = self.scene.with_thing(thing)
         return thing
 
-    def put_on(self, kind: str, below: Thing, **attributes: Any) -> Thing:
+    def add_on_top(self, kind: str, below: Thing, **attributes: Any) -> Thing:
         """Adds a thing on another one."""
-        thing = self.put(kind, 0.5, below.depth, on=below.name, **attributes)
+        thing = self.add_thing(kind, 0.5, below.depth, on=below.name, **attributes)
         thing = replace(thing, x=below.x, depth=below.depth)
         self.scene = self.scene.with_thing(thing)
         return thing
@@ -69,7 +69,7 @@ class Stage:
     def trees(self, *places: float, depth: float = 0.27) -> None:
         """Trees and pines at the back."""
         for place in places:
-            self.put(self.chance.choice(("tree", "pine")), place, depth + self.chance.uniform(-0.03, 0.03))
+            self.add_thing(self.chance.choice(("tree", "pine")), place, depth + self.chance.uniform(-0.03, 0.03))
 
     def set(self, **attributes: Any) -> None:
         """Sets attributes of the scene: setting, time, weather, ..."""
@@ -93,9 +93,9 @@ GRASS = ("meadow", "park")
 
 def add_ball(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick(*GRASS), sun=stage.pick("left", "right"))
-    bench = stage.put("bench", 0.46, 0.56)
-    stage.put("lamp", 0.78, 0.40)
-    stage.put("house", 0.20, 0.31, colour=stage.pick("white", "yellow", "blue"))
+    bench = stage.add_thing("bench", 0.46, 0.56)
+    stage.add_thing("lamp", 0.78, 0.40)
+    stage.add_thing("house", 0.20, 0.31, colour=stage.pick("white", "yellow", "blue"))
     stage.trees(0.93)
     side, (colour,) = stage.side("right"), stage.colours(1)
     return stage.plan("add", "easy", "shadow", "placement", relation=side, anchor=bench, kind="ball", colour=colour)
@@ -104,21 +104,21 @@ def add_ball(stage: Stage) -> PlannedScene:
 def remove_support(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "beach", "meadow"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
-    box = stage.put("box", 0.44, 0.66, colour=first, size=1.1)
-    stage.put_on("ball", box, colour=second)
-    stage.put("cone", 0.72, 0.70, colour="orange")
-    stage.put("person", 0.24, 0.56, colour=stage.pick("green", "purple", "grey"))
-    stage.put("lamp", 0.86, 0.42)
+    box = stage.add_thing("box", 0.44, 0.66, colour=first, size=1.1)
+    stage.add_on_top("ball", box, colour=second)
+    stage.add_thing("cone", 0.72, 0.70, colour="orange")
+    stage.add_thing("person", 0.24, 0.56, colour=stage.pick("green", "purple", "grey"))
+    stage.add_thing("lamp", 0.86, 0.42)
     support = Reference("box", relation="under", anchor=Reference("ball"))
     return stage.plan("remove", "hard", "gravity", "support", "shadow", target=support)
 
 
 def remove_tree(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick(*GRASS), time=stage.pick("sunset", "sunset", "day"), sun=stage.side("left"))
-    tree = stage.put("tree", 0.40, 0.44)
-    stage.put("bench", 0.72, 0.60)
-    stage.put("ball", 0.20, 0.72, colour=stage.pick("red", "blue", "yellow"))
-    stage.put("flag", 0.88, 0.36, colour=stage.pick("red", "blue", "green"))
+    tree = stage.add_thing("tree", 0.40, 0.44)
+    stage.add_thing("bench", 0.72, 0.60)
+    stage.add_thing("ball", 0.20, 0.72, colour=stage.pick("red", "blue", "yellow"))
+    stage.add_thing("flag", 0.88, 0.36, colour=stage.pick("red", "blue", "green"))
     return stage.plan("remove", "medium", "shadow", "inpainting", target=tree)
 
 
@@ -126,10 +126,10 @@ def change_material(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "beach", "square"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
     kind = stage.pick("ball", "box")
-    thing = stage.put(kind, 0.44, 0.68, colour=first, size=1.25)
-    stage.put("cone", 0.72, 0.62, colour="orange")
-    stage.put("balloon", 0.24, 0.54, colour=second)
-    stage.put("flag", 0.88, 0.36, colour=stage.pick("red", "yellow"))
+    thing = stage.add_thing(kind, 0.44, 0.68, colour=first, size=1.25)
+    stage.add_thing("cone", 0.72, 0.62, colour="orange")
+    stage.add_thing("balloon", 0.24, 0.54, colour=second)
+    stage.add_thing("flag", 0.88, 0.36, colour=stage.pick("red", "yellow"))
     target = Reference(thing.kind, thing.colour)
     return stage.plan("material", "easy", "material", target=target, value=stage.pick("metal", "wood"))
 
@@ -137,10 +137,10 @@ def change_material(stage: Stage) -> PlannedScene:
 def move_ball(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "beach"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
-    ball = stage.put("ball", 0.22, 0.74, colour=first)
-    box = stage.put("box", 0.62, 0.58, colour=second)
-    stage.put("pine", 0.86, 0.34)
-    stage.put("bench", 0.40, 0.42)
+    ball = stage.add_thing("ball", 0.22, 0.74, colour=first)
+    box = stage.add_thing("box", 0.62, 0.58, colour=second)
+    stage.add_thing("pine", 0.86, 0.34)
+    stage.add_thing("bench", 0.40, 0.42)
     return stage.plan("move", "medium", "shadow", "perspective", target=ball, relation=stage.side("right"), anchor=box)
 
 
@@ -148,11 +148,11 @@ def turn_the_sun(stage: Stage) -> PlannedScene:
     old = stage.side("left")
     stage.set(setting=stage.pick("meadow", "beach", "square"), sun=old, time=stage.pick("day", "sunset"))
     first, second = stage.colours(2)
-    stage.put("tree" if stage.scene.setting != "beach" else "flag", 0.66, 0.38, colour=stage.pick("red", "green"))
-    stage.put("ball", 0.36, 0.70, colour=first)
-    stage.put("box", 0.60, 0.66, colour=second)
-    stage.put("person", 0.20, 0.56, colour=stage.pick("purple", "blue"))
-    stage.put("cone", 0.84, 0.72, colour="orange")
+    stage.add_thing("tree" if stage.scene.setting != "beach" else "flag", 0.66, 0.38, colour=stage.pick("red", "green"))
+    stage.add_thing("ball", 0.36, 0.70, colour=first)
+    stage.add_thing("box", 0.60, 0.66, colour=second)
+    stage.add_thing("person", 0.20, 0.56, colour=stage.pick("purple", "blue"))
+    stage.add_thing("cone", 0.84, 0.72, colour="orange")
     return stage.plan("sun", "hard", "light", "shadow", value={"left": "right", "right": "left"}[old])
 
 
@@ -160,29 +160,29 @@ def resize(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick(*GRASS), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
     larger = stage.chance.random() < 0.5
-    ball = stage.put("ball", 0.38, 0.64, colour=first, size=1.0 if larger else 1.7)
-    stage.put("box", 0.70, 0.60, colour=second)
-    stage.put("person", 0.16, 0.52, colour=stage.pick("grey", "green"))
-    stage.put("tree", 0.86, 0.32)
+    ball = stage.add_thing("ball", 0.38, 0.64, colour=first, size=1.0 if larger else 1.7)
+    stage.add_thing("box", 0.70, 0.60, colour=second)
+    stage.add_thing("person", 0.16, 0.52, colour=stage.pick("grey", "green"))
+    stage.add_thing("tree", 0.86, 0.32)
     return stage.plan("resize", "medium", "perspective", "shadow", target=ball, value="larger" if larger else "smaller")
 
 
 def add_cone_under_clouds(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "park"), weather="cloudy")
-    bench = stage.put("bench", 0.52, 0.48)
-    stage.put("house", 0.22, 0.31, colour=stage.pick("white", "pink", "grey"))
-    stage.put("person", 0.76, 0.62, colour=stage.pick("red", "green"))
+    bench = stage.add_thing("bench", 0.52, 0.48)
+    stage.add_thing("house", 0.22, 0.31, colour=stage.pick("white", "pink", "grey"))
+    stage.add_thing("person", 0.76, 0.62, colour=stage.pick("red", "green"))
     stage.trees(0.90)
     return stage.plan("add", "easy", "placement", "soft light", relation="front", anchor=bench, kind="cone")
 
 
-def put_on_the_box(stage: Stage) -> PlannedScene:
+def move_onto_box(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
-    ball = stage.put("ball", 0.24, 0.74, colour=first, size=0.9)
-    box = stage.put("box", 0.58, 0.64, colour=second)
-    stage.put("bench", 0.80, 0.50)
-    stage.put("lamp", 0.38, 0.38)
+    ball = stage.add_thing("ball", 0.24, 0.74, colour=first, size=0.9)
+    box = stage.add_thing("box", 0.58, 0.64, colour=second)
+    stage.add_thing("bench", 0.80, 0.50)
+    stage.add_thing("lamp", 0.38, 0.38)
     stage.trees(0.10)
     return stage.plan("move", "medium", "support", "shadow", target=ball, relation="on", anchor=box)
 
@@ -190,12 +190,12 @@ def put_on_the_box(stage: Stage) -> PlannedScene:
 def pull_from_the_stack(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "square", "beach"), sun=stage.pick("left", "right"))
     low, middle, high = stage.colours(3)
-    first = stage.put("box", 0.52, 0.60, colour=low)
-    second = stage.put_on("box", first, colour=middle)
-    stage.put_on("box", second, colour=high, size=0.75)
-    stage.put("ball", 0.26, 0.72, colour=stage.pick("pink", "grey"))
-    stage.put("tree", 0.84, 0.32)
-    stage.put("person", 0.72, 0.66, colour=stage.pick("grey", "brown"))
+    first = stage.add_thing("box", 0.52, 0.60, colour=low)
+    second = stage.add_on_top("box", first, colour=middle)
+    stage.add_on_top("box", second, colour=high, size=0.75)
+    stage.add_thing("ball", 0.26, 0.72, colour=stage.pick("pink", "grey"))
+    stage.add_thing("tree", 0.84, 0.32)
+    stage.add_thing("person", 0.72, 0.66, colour=stage.pick("grey", "brown"))
     return stage.plan("remove", "hard", "gravity", "support", "shadow", target=Reference("box", middle))
 
 
@@ -204,21 +204,21 @@ def pull_from_the_stack(stage: Stage) -> PlannedScene:
 
 def _village(stage: Stage, lamp: str = "off") -> None:
     """A house, a lamp and a few things before them."""
-    stage.put("house", 0.27, 0.34, colour=stage.pick("white", "yellow", "blue", "pink"))
-    stage.put("lamp", 0.62, 0.44, state=lamp)
-    stage.put("tree", 0.84, 0.36)
-    stage.put("bench", 0.72, 0.62)
-    stage.put("ball", 0.40, 0.72, colour=stage.pick("red", "yellow", "blue"))
+    stage.add_thing("house", 0.27, 0.34, colour=stage.pick("white", "yellow", "blue", "pink"))
+    stage.add_thing("lamp", 0.62, 0.44, state=lamp)
+    stage.add_thing("tree", 0.84, 0.36)
+    stage.add_thing("bench", 0.72, 0.62)
+    stage.add_thing("ball", 0.40, 0.72, colour=stage.pick("red", "yellow", "blue"))
 
 
 def _people(stage: Stage) -> None:
     """Two people and a few things on open ground."""
     first, second = stage.colours(2)
-    stage.put("person", 0.30, 0.60, colour=first)
-    stage.put("person", 0.52, 0.70, colour=second)
-    stage.put("cone", 0.74, 0.66, colour="orange")
-    stage.put("flag", 0.84, 0.36, colour=stage.pick("red", "green", "blue"))
-    stage.put("pine", 0.14, 0.33)
+    stage.add_thing("person", 0.30, 0.60, colour=first)
+    stage.add_thing("person", 0.52, 0.70, colour=second)
+    stage.add_thing("cone", 0.74, 0.66, colour="orange")
+    stage.add_thing("flag", 0.84, 0.36, colour=stage.pick("red", "green", "blue"))
+    stage.add_thing("pine", 0.14, 0.33)
 
 
 def night(stage: Stage) -> PlannedScene:
@@ -235,11 +235,11 @@ def rain(stage: Stage) -> PlannedScene:
 
 def autumn(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
-    stage.put("tree", 0.24, 0.40)
-    stage.put("tree", 0.56, 0.33)
-    stage.put("pine", 0.86, 0.38)
-    stage.put("bench", 0.42, 0.58)
-    stage.put("person", 0.68, 0.66, colour=stage.pick("blue", "grey"))
+    stage.add_thing("tree", 0.24, 0.40)
+    stage.add_thing("tree", 0.56, 0.33)
+    stage.add_thing("pine", 0.86, 0.38)
+    stage.add_thing("bench", 0.42, 0.58)
+    stage.add_thing("person", 0.68, 0.66, colour=stage.pick("blue", "grey"))
     return stage.plan("season", "easy", "season", value="autumn")
 
 
@@ -252,7 +252,7 @@ def snow(stage: Stage) -> PlannedScene:
 def day(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "square"), time="night", sun=stage.pick("left", "right"))
     _village(stage, lamp="on")
-    stage.put("lamp", 0.12, 0.56, state="on")
+    stage.add_thing("lamp", 0.12, 0.56, state="on")
     return stage.plan("time", "hard", "time of day", "shadow", value="day")
 
 
@@ -282,11 +282,11 @@ def clear_up(stage: Stage) -> PlannedScene:
 
 def evening_fire(stage: Stage) -> PlannedScene:
     stage.set(setting="beach", time="sunset", sun=stage.pick("left", "right"))
-    stage.put("campfire", 0.52, 0.66, state="burning")
+    stage.add_thing("campfire", 0.52, 0.66, state="burning")
     first, second = stage.colours(2)
-    stage.put("person", 0.30, 0.62, colour=first)
-    stage.put("person", 0.74, 0.64, colour=second)
-    stage.put("box", 0.88, 0.78, colour=stage.pick("brown", "grey"))
+    stage.add_thing("person", 0.30, 0.62, colour=first)
+    stage.add_thing("person", 0.74, 0.64, colour=second)
+    stage.add_thing("box", 0.88, 0.78, colour=stage.pick("brown", "grey"))
     return stage.plan("time", "hard", "time of day", "glow", value="night")
 
 
@@ -298,10 +298,10 @@ COATS = ("red", "yellow", "green", "blue", "purple", "orange", "grey")
 def wave(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
     first, second, third = stage.colours(3, *COATS)
-    one = stage.put("person", 0.32, 0.66, colour=first, size=1.1, facing="left")
-    other = stage.put("person", 0.68, 0.64, colour=second, size=1.1)
-    stage.put("person", 0.84, 0.48, colour=third)
-    stage.put("bench", 0.50, 0.46)
+    one = stage.add_thing("person", 0.32, 0.66, colour=first, size=1.1, facing="left")
+    other = stage.add_thing("person", 0.68, 0.64, colour=second, size=1.1)
+    stage.add_thing("person", 0.84, 0.48, colour=third)
+    stage.add_thing("bench", 0.50, 0.46)
     stage.trees(0.12, 0.92)
     return stage.plan("wave", "easy", "greeting", "people", target=one, anchor=other)
 
@@ -309,31 +309,31 @@ def wave(stage: Stage) -> PlannedScene:
 def queue(stage: Stage) -> PlannedScene:
     stage.set(setting="square", weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right"))
     first, second, third = stage.colours(3, *COATS)
-    stop = stage.put("stop", 0.86, 0.50)
-    stage.put("person", 0.64, 0.80, colour=first)
-    stage.put("person", 0.38, 0.66, colour=second)
-    stage.put("person", 0.14, 0.74, colour=third)
-    stage.put("bench", 0.36, 0.40)
+    stop = stage.add_thing("stop", 0.86, 0.50)
+    stage.add_thing("person", 0.64, 0.80, colour=first)
+    stage.add_thing("person", 0.38, 0.66, colour=second)
+    stage.add_thing("person", 0.14, 0.74, colour=third)
+    stage.add_thing("bench", 0.36, 0.40)
     return stage.plan("queue", "hard", "queue", "people", "shadow", anchor=stop)
 
 
 def lanterns(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "square"), season=stage.pick("winter", "summer"))
-    house = stage.put("house", 0.42, 0.40, colour=stage.pick("white", "yellow", "grey"))
+    house = stage.add_thing("house", 0.42, 0.40, colour=stage.pick("white", "yellow", "grey"))
     first, second = stage.colours(2, *COATS)
-    stage.put("person", 0.74, 0.62, colour=first)
-    stage.put("person", 0.86, 0.66, colour=second)
-    stage.put("pine", 0.80, 0.32)
+    stage.add_thing("person", 0.74, 0.62, colour=first)
+    stage.add_thing("person", 0.86, 0.66, colour=second)
+    stage.add_thing("pine", 0.80, 0.32)
     return stage.plan("lanterns", "easy", "festival", "decoration", target=house)
 
 
 def half_mast(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
-    flag = stage.put("flag", 0.42, 0.44, colour=stage.pick("red", "blue", "green"))
+    flag = stage.add_thing("flag", 0.42, 0.44, colour=stage.pick("red", "blue", "green"))
     first, second = stage.colours(2, "grey", "black", "blue")
-    stage.put("person", 0.62, 0.62, colour=first)
-    stage.put("person", 0.76, 0.60, colour=second)
-    stage.put("bench", 0.18, 0.56)
+    stage.add_thing("person", 0.62, 0.62, colour=first)
+    stage.add_thing("person", 0.76, 0.60, colour=second)
+    stage.add_thing("bench", 0.18, 0.56)
     if stage.chance.random() < 0.5:
         stage.set(wind=stage.pick("left", "right"))
     return stage.plan("half_mast", "medium", "mourning", "flag", target=flag)
@@ -343,10 +343,10 @@ def ramp(stage: Stage) -> PlannedScene:
     stage.set(
         setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right")
     )
-    house = stage.put("house", 0.40, 0.46, colour=stage.pick("white", "yellow", "blue"))
+    house = stage.add_thing("house", 0.40, 0.46, colour=stage.pick("white", "yellow", "blue"))
     coat, other = stage.colours(2, *COATS)
-    stage.put("person", 0.80, 0.72, colour=coat, state="wheelchair", facing="left")
-    stage.put("person", 0.08, 0.66, colour=other)
+    stage.add_thing("person", 0.80, 0.72, colour=coat, state="wheelchair", facing="left")
+    stage.add_thing("person", 0.08, 0.66, colour=other)
     stage.trees(0.90)
     return stage.plan("ramp", "medium", "accessibility", "wheelchair", target=house)
 
@@ -354,20 +354,20 @@ def ramp(stage: Stage) -> PlannedScene:
 def dress(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("park", "meadow", "beach"), sun=stage.pick("left", "right"))
     one, two, new = stage.colours(3, *COATS)
-    stage.put("person", 0.30, 0.64, colour=one, size=1.15)
-    second = stage.put("person", 0.52, 0.66, colour=two, size=1.15)
-    stage.put("balloon", 0.72, 0.60, colour=stage.pick("pink", "white"))
-    stage.put("flag", 0.88, 0.36, colour=stage.pick("red", "blue"))
+    stage.add_thing("person", 0.30, 0.64, colour=one, size=1.15)
+    second = stage.add_thing("person", 0.52, 0.66, colour=two, size=1.15)
+    stage.add_thing("balloon", 0.72, 0.60, colour=stage.pick("pink", "white"))
+    stage.add_thing("flag", 0.88, 0.36, colour=stage.pick("red", "blue"))
     return stage.plan("dress", "easy", "clothing", "people", target=second, value=new)
 
 
 def seat(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2, *COATS)
-    guest = stage.put("person", 0.22, 0.74, colour=first)
-    stage.put("person", 0.80, 0.70, colour=second)
-    bench = stage.put("bench", 0.54, 0.56)
-    stage.put("lamp", 0.38, 0.38)
+    guest = stage.add_thing("person", 0.22, 0.74, colour=first)
+    stage.add_thing("person", 0.80, 0.70, colour=second)
+    bench = stage.add_thing("bench", 0.54, 0.56)
+    stage.add_thing("lamp", 0.38, 0.38)
     stage.trees(0.86)
     return stage.plan("sit", "hard", "courtesy", "people", "shadow", target=guest, anchor=bench)
 
@@ -375,132 +375,132 @@ def seat(stage: Stage) -> PlannedScene:
 def umbrella(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "park"), weather="rain")
     first, second = stage.colours(2, "red", "green", "blue", "purple")
-    one = stage.put("person", 0.44, 0.70, colour=first, size=1.1)
-    stage.put("person", 0.74, 0.62, colour=second, features=("umbrella",))
-    stage.put("stop", 0.20, 0.54)
-    stage.put("lamp", 0.88, 0.40)
+    one = stage.add_thing("person", 0.44, 0.70, colour=first, size=1.1)
+    stage.add_thing("person", 0.74, 0.62, colour=second, features=("umbrella",))
+    stage.add_thing("stop", 0.20, 0.54)
+    stage.add_thing("lamp", 0.88, 0.40)
     return stage.plan("umbrella", "medium", "care", "people", target=one)
 
 
 def bow(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
     first, second, third = stage.colours(3, *COATS)
-    one = stage.put("person", 0.36, 0.66, colour=first, size=1.1, facing="right")
-    other = stage.put("person", 0.60, 0.64, colour=second, size=1.1, facing="left")
-    stage.put("person", 0.80, 0.56, colour=third, state="wheelchair")
-    stage.put("house", 0.18, 0.30, colour=stage.pick("white", "yellow"))
+    one = stage.add_thing("person", 0.36, 0.66, colour=first, size=1.1, facing="right")
+    other = stage.add_thing("person", 0.60, 0.64, colour=second, size=1.1, facing="left")
+    stage.add_thing("person", 0.80, 0.56, colour=third, state="wheelchair")
+    stage.add_thing("house", 0.18, 0.30, colour=stage.pick("white", "yellow"))
     return stage.plan("bow", "medium", "greeting", "people", "shadow", target=one, anchor=other)
 
 
 def lanterns_at_night(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "park"), season="winter", time=stage.pick("night", "sunset"))
     first, second = stage.colours(2, "white", "yellow", "blue", "pink")
-    house = stage.put("house", 0.28, 0.38, colour=first)
-    stage.put("house", 0.78, 0.33, colour=second)
-    stage.put("snowman", 0.56, 0.64, colour=stage.pick("red", "green"))
+    house = stage.add_thing("house", 0.28, 0.38, colour=first)
+    stage.add_thing("house", 0.78, 0.33, colour=second)
+    stage.add_thing("snowman", 0.56, 0.64, colour=stage.pick("red", "green"))
     return stage.plan("lanterns", "hard", "festival", "decoration", "glow", target=Reference("house", house.colour))
 
 
 # -- causal: something happens, and the rest of the scene answers --
 
 
-def lamp_on(stage: Stage) -> PlannedScene:
+def switch_on_lamp(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("park", "square"), time="night", sun=stage.pick("left", "right"))
-    lamp = stage.put("lamp", 0.48, 0.52)
-    stage.put("bench", 0.66, 0.58)
-    stage.put("person", 0.32, 0.62, colour=stage.pick("red", "yellow", "white"))
-    stage.put("tree", 0.86, 0.40)
+    lamp = stage.add_thing("lamp", 0.48, 0.52)
+    stage.add_thing("bench", 0.66, 0.58)
+    stage.add_thing("person", 0.32, 0.62, colour=stage.pick("red", "yellow", "white"))
+    stage.add_thing("tree", 0.86, 0.40)
     return stage.plan("switch_on", "medium", "light", "night", target=lamp)
 
 
 def topple(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "square", "beach"), sun=stage.pick("left", "right"))
     ball_colour, low, middle, high = stage.colours(4)
-    ball = stage.put("ball", 0.16, 0.66, colour=ball_colour, size=1.1)
-    first = stage.put("box", 0.46, 0.60, colour=low)
-    second = stage.put_on("box", first, colour=middle)
-    stage.put_on("box", second, colour=high)
-    stage.put("flag", 0.90, 0.33, colour=stage.pick("red", "green"))
-    stage.put("person", 0.30, 0.46, colour=stage.pick("grey", "brown"))
+    ball = stage.add_thing("ball", 0.16, 0.66, colour=ball_colour, size=1.1)
+    first = stage.add_thing("box", 0.46, 0.60, colour=low)
+    second = stage.add_on_top("box", first, colour=middle)
+    stage.add_on_top("box", second, colour=high)
+    stage.add_thing("flag", 0.90, 0.33, colour=stage.pick("red", "green"))
+    stage.add_thing("person", 0.30, 0.46, colour=stage.pick("grey", "brown"))
     return stage.plan("topple", "hard", "collision", "gravity", target=ball)
 
 
 def release(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("park", "meadow", "beach"), weather=stage.pick("clear", "cloudy"))
     first, second = stage.colours(2)
-    stage.put("balloon", 0.40, 0.60, colour=first)
-    stage.put("balloon", 0.62, 0.66, colour=second)
-    stage.put("person", 0.22, 0.62, colour=stage.pick("grey", "brown"))
-    stage.put("bench", 0.80, 0.46)
+    stage.add_thing("balloon", 0.40, 0.60, colour=first)
+    stage.add_thing("balloon", 0.62, 0.66, colour=second)
+    stage.add_thing("person", 0.22, 0.62, colour=stage.pick("grey", "brown"))
+    stage.add_thing("bench", 0.80, 0.46)
     return stage.plan("release", "easy", "buoyancy", target=Reference("balloon", first))
 
 
 def wind(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "beach"), sun=stage.pick("left", "right"))
-    stage.put("flag", 0.42, 0.38, colour=stage.pick("red", "blue", "yellow"))
-    stage.put("campfire", 0.56, 0.70, state="burning")
-    stage.put("balloon", 0.28, 0.62, colour=stage.pick("purple", "pink", "orange"))
+    stage.add_thing("flag", 0.42, 0.38, colour=stage.pick("red", "blue", "yellow"))
+    stage.add_thing("campfire", 0.56, 0.70, state="burning")
+    stage.add_thing("balloon", 0.28, 0.62, colour=stage.pick("purple", "pink", "orange"))
     if stage.scene.setting == "meadow":
-        stage.put("house", 0.18, 0.31, colour="white", features=("smoke",))
-    stage.put("tree", 0.80, 0.38)
+        stage.add_thing("house", 0.18, 0.31, colour="white", features=("smoke",))
+    stage.add_thing("tree", 0.80, 0.38)
     return stage.plan("wind", "hard", "wind", "chain of effects", value=stage.pick("left", "right"))
 
 
 def melt(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "park"), season="winter", sun=stage.pick("left", "right"))
-    snowman = stage.put("snowman", 0.48, 0.64, colour=stage.pick("red", "blue", "green"))
-    stage.put("pine", 0.22, 0.36)
-    stage.put("bench", 0.74, 0.54)
-    stage.put("person", 0.30, 0.66, colour=stage.pick("purple", "orange"))
+    snowman = stage.add_thing("snowman", 0.48, 0.64, colour=stage.pick("red", "blue", "green"))
+    stage.add_thing("pine", 0.22, 0.36)
+    stage.add_thing("bench", 0.74, 0.54)
+    stage.add_thing("person", 0.30, 0.66, colour=stage.pick("purple", "orange"))
     return stage.plan("melt", "medium", "heat", "change of state", target=snowman)
 
 
 def fire(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("beach", "meadow"), time="night", sun=stage.pick("left", "right"))
-    campfire = stage.put("campfire", 0.50, 0.66)
+    campfire = stage.add_thing("campfire", 0.50, 0.66)
     first, second = stage.colours(2)
-    stage.put("person", 0.30, 0.62, colour=first)
-    stage.put("person", 0.70, 0.64, colour=second)
-    stage.put("pine", 0.88, 0.38)
+    stage.add_thing("person", 0.30, 0.62, colour=first)
+    stage.add_thing("person", 0.70, 0.64, colour=second)
+    stage.add_thing("pine", 0.88, 0.38)
     return stage.plan("kindle", "hard", "fire", "light", "night", target=campfire)
 
 
 def water(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2, "red", "yellow", "pink", "purple")
-    dry = stage.put("flower", 0.40, 0.72, colour=first, state="withered", size=1.4)
-    stage.put("flower", 0.66, 0.66, colour=second, size=1.4)
-    stage.put("house", 0.22, 0.31, colour=stage.pick("white", "blue"))
-    stage.put("person", 0.82, 0.58, colour=stage.pick("green", "grey"))
+    dry = stage.add_thing("flower", 0.40, 0.72, colour=first, state="withered", size=1.4)
+    stage.add_thing("flower", 0.66, 0.66, colour=second, size=1.4)
+    stage.add_thing("house", 0.22, 0.31, colour=stage.pick("white", "blue"))
+    stage.add_thing("person", 0.82, 0.58, colour=stage.pick("green", "grey"))
     return stage.plan("water", "easy", "growth", target=Reference("flower", dry.colour))
 
 
 def shower(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
     first, second = stage.colours(2)
-    stage.put("box", 0.60, 0.60, colour=first)
-    stage.put("ball", 0.30, 0.66, colour=second)
-    stage.put("lamp", 0.76, 0.44)
-    stage.put("house", 0.24, 0.32, colour=stage.pick("yellow", "white", "pink"))
+    stage.add_thing("box", 0.60, 0.60, colour=first)
+    stage.add_thing("ball", 0.30, 0.66, colour=second)
+    stage.add_thing("lamp", 0.76, 0.44)
+    stage.add_thing("house", 0.24, 0.32, colour=stage.pick("yellow", "white", "pink"))
     return stage.plan("soak", "medium", "water", "reflection")
 
 
-def lamp_off(stage: Stage) -> PlannedScene:
+def switch_off_lamp(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("square", "meadow"), time="night", sun=stage.pick("left", "right"))
-    lamp = stage.put("lamp", 0.56, 0.54, state="on")
+    lamp = stage.add_thing("lamp", 0.56, 0.54, state="on")
     first, second = stage.colours(2)
-    stage.put("ball", 0.70, 0.66, colour=first)
-    stage.put("box", 0.36, 0.64, colour=second)
-    stage.put("house", 0.20, 0.31, colour=stage.pick("white", "pink"))
+    stage.add_thing("ball", 0.70, 0.66, colour=first)
+    stage.add_thing("box", 0.36, 0.64, colour=second)
+    stage.add_thing("house", 0.20, 0.31, colour=stage.pick("white", "pink"))
     return stage.plan("switch_off", "medium", "light", "night", target=lamp)
 
 
 def storm(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
-    tree = stage.put("tree", 0.46, 0.46)
-    stage.put("flag", 0.20, 0.36, colour=stage.pick("red", "blue"))
-    stage.put("pine", 0.88, 0.34)
-    stage.put("cone", 0.26, 0.70, colour="orange")
+    tree = stage.add_thing("tree", 0.46, 0.46)
+    stage.add_thing("flag", 0.20, 0.36, colour=stage.pick("red", "blue"))
+    stage.add_thing("pine", 0.88, 0.34)
+    stage.add_thing("cone", 0.26, 0.70, colour="orange")
     return stage.plan("fell", "hard", "wind", "gravity", "shadow", target=tree, value=stage.pick("left", "right"))
 
 
@@ -512,9 +512,9 @@ def count_from_the_side(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "beach", "park"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
     for k in range(4):
-        stage.put("ball", 0.16 + 0.21 * k, 0.64 + 0.05 * (k % 2), colour=old)
-    stage.put("bench", 0.52, 0.42)
-    stage.put("pine", 0.86, 0.32)
+        stage.add_thing("ball", 0.16 + 0.21 * k, 0.64 + 0.05 * (k % 2), colour=old)
+    stage.add_thing("bench", 0.52, 0.42)
+    stage.add_thing("pine", 0.86, 0.32)
     rank = stage.chance.choice((2, 3))
     target = Reference("ball", old, ranking=stage.pick("left", "right"), rank=rank)
     return stage.plan("recolour", "easy", "ordinal", "spatial", target=target, value=new)
@@ -524,11 +524,11 @@ def small_red_box(stage: Stage) -> PlannedScene:
     """Size and colour decide together."""
     stage.set(setting=stage.pick("square", "meadow"), sun=stage.pick("left", "right"))
     one, two = stage.colours(2)
-    small = stage.put("box", 0.34, 0.72, colour=one, size=0.65)
-    stage.put("box", 0.56, 0.62, colour=one, size=1.5)
-    stage.put("box", 0.80, 0.74, colour=two, size=0.65)
-    stage.put("box", 0.16, 0.56, colour=two, size=1.5)
-    stage.put("lamp", 0.72, 0.38)
+    small = stage.add_thing("box", 0.34, 0.72, colour=one, size=0.65)
+    stage.add_thing("box", 0.56, 0.62, colour=one, size=1.5)
+    stage.add_thing("box", 0.80, 0.74, colour=two, size=0.65)
+    stage.add_thing("box", 0.16, 0.56, colour=two, size=1.5)
+    stage.add_thing("lamp", 0.72, 0.38)
     return stage.plan("remove", "medium", "attribute", "size", small.colour, target=Reference("box", one, "small"))
 
 
@@ -536,11 +536,11 @@ def the_largest(stage: Stage) -> PlannedScene:
     """The largest ball stands behind a smaller one, and is seen largest all the same: nobody can take it otherwise."""
     stage.set(setting=stage.pick("meadow", "beach", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
-    stage.put("ball", 0.26, 0.58, colour=old, size=1.75)
-    stage.put("ball", 0.54, 0.78, colour=old, size=0.9)
-    stage.put("ball", 0.80, 0.64, colour=old, size=0.75)
-    stage.put("person", 0.42, 0.42, colour=stage.pick("grey", "brown"))
-    stage.put("flag", 0.66, 0.34, colour=stage.pick("red", "blue"))
+    stage.add_thing("ball", 0.26, 0.58, colour=old, size=1.75)
+    stage.add_thing("ball", 0.54, 0.78, colour=old, size=0.9)
+    stage.add_thing("ball", 0.80, 0.64, colour=old, size=0.75)
+    stage.add_thing("person", 0.42, 0.42, colour=stage.pick("grey", "brown"))
+    stage.add_thing("flag", 0.66, 0.34, colour=stage.pick("red", "blue"))
     target = Reference("ball", old, ranking="largest")
     return stage.plan("recolour", "medium", "comparison", "perspective", target=target, value=new)
 
@@ -548,22 +548,22 @@ def the_largest(stage: Stage) -> PlannedScene:
 def third_cone(stage: Stage) -> PlannedScene:
     stage.set(setting="square", weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right"))
     for k in range(5):
-        stage.put("cone", 0.14 + 0.18 * k, 0.60 + 0.04 * (k % 3), colour="orange")
-    stage.put("house", 0.28, 0.30, colour=stage.pick("white", "yellow"))
-    stage.put("lamp", 0.76, 0.38)
+        stage.add_thing("cone", 0.14 + 0.18 * k, 0.60 + 0.04 * (k % 3), colour="orange")
+    stage.add_thing("house", 0.28, 0.30, colour=stage.pick("white", "yellow"))
+    stage.add_thing("lamp", 0.76, 0.38)
     target = Reference("cone", ranking=stage.pick("left", "right"), rank=stage.chance.choice((2, 3, 4)))
     (colour,) = stage.colours(1)
     return stage.plan("replace", "medium", "ordinal", "replacement", target=target, kind="ball", colour=colour)
 
 
-def in_front_of_the_house(stage: Stage) -> PlannedScene:
+def recolour_front_ball(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
-    stage.put("house", 0.34, 0.33, colour=stage.pick("white", "yellow", "blue"))
+    stage.add_thing("house", 0.34, 0.33, colour=stage.pick("white", "yellow", "blue"))
     old, new = stage.colours(2)
-    stage.put("ball", 0.34, 0.58, colour=old)
-    stage.put("ball", 0.64, 0.60, colour=old)
-    stage.put("ball", 0.82, 0.72, colour=old)
-    stage.put("tree", 0.80, 0.34)
+    stage.add_thing("ball", 0.34, 0.58, colour=old)
+    stage.add_thing("ball", 0.64, 0.60, colour=old)
+    stage.add_thing("ball", 0.82, 0.72, colour=old)
+    stage.add_thing("tree", 0.80, 0.34)
     target = Reference("ball", old, relation="front", anchor=Reference("house"))
     return stage.plan("recolour", "medium", "spatial", "relation", target=target, value=new)
 
@@ -571,11 +571,11 @@ def in_front_of_the_house(stage: Stage) -> PlannedScene:
 def farthest_tree(stage: Stage) -> PlannedScene:
     """Three trees of different size; distance is not height in the picture."""
     stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("clear", "cloudy"))
-    stage.put("tree", 0.20, 0.36, size=1.25)
-    stage.put("tree", 0.52, 0.30, size=0.75)
-    stage.put("tree", 0.80, 0.46, size=0.62)
-    stage.put("bench", 0.40, 0.60)
-    stage.put("ball", 0.66, 0.74, colour=stage.pick("red", "yellow"))
+    stage.add_thing("tree", 0.20, 0.36, size=1.25)
+    stage.add_thing("tree", 0.52, 0.30, size=0.75)
+    stage.add_thing("tree", 0.80, 0.46, size=0.62)
+    stage.add_thing("bench", 0.40, 0.60)
+    stage.add_thing("ball", 0.66, 0.74, colour=stage.pick("red", "yellow"))
     target = Reference("tree", ranking=stage.pick("farthest", "nearest"))
     return stage.plan("remove", "hard", "distance", "shadow", target=target)
 
@@ -583,11 +583,11 @@ def farthest_tree(stage: Stage) -> PlannedScene:
 def next_to_the_lamp(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2, "red", "yellow", "green", "blue", "purple")
-    stage.put("lamp", 0.40, 0.52)
-    stage.put("person", 0.47, 0.56, colour=old)
-    stage.put("person", 0.70, 0.66, colour=old)
-    stage.put("person", 0.20, 0.68, colour=old)
-    stage.put("bench", 0.82, 0.48)
+    stage.add_thing("lamp", 0.40, 0.52)
+    stage.add_thing("person", 0.47, 0.56, colour=old)
+    stage.add_thing("person", 0.70, 0.66, colour=old)
+    stage.add_thing("person", 0.20, 0.68, colour=old)
+    stage.add_thing("bench", 0.82, 0.48)
     target = Reference("person", relation="next", anchor=Reference("lamp"))
     return stage.plan("dress", "medium", "relation", "people", target=target, value=new)
 
@@ -596,23 +596,23 @@ def overlapping_boxes(stage: Stage) -> PlannedScene:
     """A small box stands before a large one and hides its edge; middles and edges come in the same order."""
     stage.set(setting=stage.pick("meadow", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
-    stage.put("box", 0.16, 0.58, colour=old, size=0.8)
-    stage.put("box", 0.53, 0.56, colour=old, size=1.8)
-    stage.put("box", 0.42, 0.82, colour=old, size=0.7)
-    stage.put("box", 0.80, 0.66, colour=old, size=0.9)
-    stage.put("pine", 0.90, 0.32)
+    stage.add_thing("box", 0.16, 0.58, colour=old, size=0.8)
+    stage.add_thing("box", 0.53, 0.56, colour=old, size=1.8)
+    stage.add_thing("box", 0.42, 0.82, colour=old, size=0.7)
+    stage.add_thing("box", 0.80, 0.66, colour=old, size=0.9)
+    stage.add_thing("pine", 0.90, 0.32)
     target = Reference("box", old, ranking=stage.side("left"), rank=2)
     return stage.plan("recolour", "hard", "ordinal", "overlap", target=target, value=new)
 
 
-def between_two_boxes(stage: Stage) -> PlannedScene:
+def recolour_middle_ball(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick("beach", "meadow", "square"), sun=stage.pick("left", "right"))
     old, new, box = stage.colours(3)
-    stage.put("box", 0.30, 0.60, colour=box)
-    stage.put("box", 0.62, 0.64, colour=box)
-    stage.put("ball", 0.46, 0.63, colour=old)
-    stage.put("ball", 0.14, 0.72, colour=old)
-    stage.put("ball", 0.82, 0.68, colour=old)
+    stage.add_thing("box", 0.30, 0.60, colour=box)
+    stage.add_thing("box", 0.62, 0.64, colour=box)
+    stage.add_thing("ball", 0.46, 0.63, colour=old)
+    stage.add_thing("ball", 0.14, 0.72, colour=old)
+    stage.add_thing("ball", 0.82, 0.68, colour=old)
     target = Reference("ball", relation="between", anchor=Reference("box"))
     return stage.plan("recolour", "medium", "spatial", "relation", target=target, value=new)
 
@@ -621,8 +621,8 @@ def second_lamp(stage: Stage) -> PlannedScene:
     """At night, where the lamps' colours say nothing."""
     stage.set(setting=stage.pick("square", "park"), time="night", sun=stage.pick("left", "right"))
     for k in range(4):
-        stage.put("lamp", 0.14 + 0.24 * k, 0.50 + 0.05 * (k % 2))
-    stage.put("bench", 0.50, 0.66)
+        stage.add_thing("lamp", 0.14 + 0.24 * k, 0.50 + 0.05 * (k % 2))
+    stage.add_thing("bench", 0.50, 0.66)
     target = Reference("lamp", ranking=stage.pick("left", "right"), rank=stage.chance.choice((2, 3)))
     return stage.plan("switch_on", "hard", "ordinal", "light", "night", target=target)
 
@@ -639,10 +639,10 @@ def count(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
     for k in range(COUNTED):
-        stage.put(kind, 0.14 + 0.20 * k, (0.60, 0.74, 0.64, 0.78)[k], colour=colour)
-    stage.put(kind, 0.90, 0.62, colour=other)
-    stage.put("house", 0.30, 0.31, colour=stage.pick("white", "yellow", "blue"))
-    stage.put("lamp", 0.66, 0.40)
+        stage.add_thing(kind, 0.14 + 0.20 * k, (0.60, 0.74, 0.64, 0.78)[k], colour=colour)
+    stage.add_thing(kind, 0.90, 0.62, colour=other)
+    stage.add_thing("house", 0.30, 0.31, colour=stage.pick("white", "yellow", "blue"))
+    stage.add_thing("lamp", 0.66, 0.40)
     return stage.plan("remove_all", "medium", "count", kind=kind, colour=colour)
 
 
@@ -650,12 +650,12 @@ def place(stage: Stage) -> PlannedScene:
     """A ball, box or cone crosses the picture. Half-way it is in front of nothing: half of this is not the whole."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box", "cone"), stage.colours(2)
-    thing = stage.put(kind, 0.12, 0.78, colour="orange" if kind == "cone" else colour)
+    thing = stage.add_thing(kind, 0.12, 0.78, colour="orange" if kind == "cone" else colour)
     goal = stage.pick("bench", "house", "lamp")
     colours = {"colour": stage.pick("white", "yellow", "blue")} if goal == "house" else {}
-    anchor = stage.put(goal, 0.70, 0.36 if goal == "house" else 0.54, **colours)
-    stage.put("balloon", 0.36, 0.44, colour=other)
-    stage.put("person", 0.92, 0.62, colour=stage.pick("grey", "brown", "white"))
+    anchor = stage.add_thing(goal, 0.70, 0.36 if goal == "house" else 0.54, **colours)
+    stage.add_thing("balloon", 0.36, 0.44, colour=other)
+    stage.add_thing("person", 0.92, 0.62, colour=stage.pick("grey", "brown", "white"))
     stage.trees(0.22)
     return stage.plan("move", "easy", "place", target=thing, relation="front", anchor=anchor)
 
@@ -665,10 +665,10 @@ def size(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
     value = stage.pick("larger", "smaller")
-    thing = stage.put(kind, 0.42, 0.70, colour=colour, size=1.0 if value == "larger" else 1.6)
-    stage.put("cone", 0.76, 0.64, colour="orange")
-    stage.put("flag", 0.16, 0.36, colour=other)
-    stage.put("bench", 0.70, 0.44)
+    thing = stage.add_thing(kind, 0.42, 0.70, colour=colour, size=1.0 if value == "larger" else 1.6)
+    stage.add_thing("cone", 0.76, 0.64, colour="orange")
+    stage.add_thing("flag", 0.16, 0.36, colour=other)
+    stage.add_thing("bench", 0.70, 0.44)
     return stage.plan("resize", "easy", "size", target=thing, value=value)
 
 
@@ -676,10 +676,10 @@ def hue(stage: Stage) -> PlannedScene:
     """One of three things takes another colour."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other, value) = stage.pick("ball", "box"), stage.colours(3)
-    thing = stage.put(kind, 0.36, 0.70, colour=colour, size=1.2)
-    stage.put(kind, 0.70, 0.62, colour=other, size=1.2)
-    stage.put("person", 0.14, 0.58, colour=stage.pick("grey", "brown", "white"))
-    stage.put("lamp", 0.88, 0.40)
+    thing = stage.add_thing(kind, 0.36, 0.70, colour=colour, size=1.2)
+    stage.add_thing(kind, 0.70, 0.62, colour=other, size=1.2)
+    stage.add_thing("person", 0.14, 0.58, colour=stage.pick("grey", "brown", "white"))
+    stage.add_thing("lamp", 0.88, 0.40)
     return stage.plan("recolour", "easy", "colour", target=thing, value=value)
 
 
@@ -698,9 +698,9 @@ def count_of_some(stage: Stage) -> PlannedScene:
     row = [(colour, meant)] * COUNTED + [(colour, not_meant), (other, meant)]
     stage.chance.shuffle(row)
     for k, (coloured, size) in enumerate(row):
-        stage.put(kind, 0.08 + 0.17 * k, 0.58 + 0.14 * (k % 2), colour=coloured, size=SIZES[size])
-    stage.put("house", 0.34, 0.28, colour=stage.pick("white", "yellow", "blue"))
-    stage.put("lamp", 0.66, 0.36)
+        stage.add_thing(kind, 0.08 + 0.17 * k, 0.58 + 0.14 * (k % 2), colour=coloured, size=SIZES[size])
+    stage.add_thing("house", 0.34, 0.28, colour=stage.pick("white", "yellow", "blue"))
+    stage.add_thing("lamp", 0.66, 0.36)
     return stage.plan("remove_all", "medium", "count", "attribute", kind=kind, colour=colour, size=meant)
 
 
@@ -709,10 +709,10 @@ def place_of_one(stage: Stage) -> PlannedScene:
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
     for x, depth in ((0.10, 0.68), (0.25, 0.92), (0.42, 0.40)):
-        stage.put(kind, x, depth, colour=colour, size=0.85)
-    bench = stage.put("bench", 0.74, 0.60)
-    stage.put("balloon", 0.92, 0.52, colour=other)
-    stage.put("house", 0.20, 0.29, colour=stage.pick("white", "yellow", "blue"))
+        stage.add_thing(kind, x, depth, colour=colour, size=0.85)
+    bench = stage.add_thing("bench", 0.74, 0.60)
+    stage.add_thing("balloon", 0.92, 0.52, colour=other)
+    stage.add_thing("house", 0.20, 0.29, colour=stage.pick("white", "yellow", "blue"))
     target = _one_of_three(stage, kind, colour)
     return stage.plan("move", "medium", "place", "ordinal", target=target, relation="front", anchor=bench)
 
@@ -723,9 +723,9 @@ def size_of_one(stage: Stage) -> PlannedScene:
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
     value = stage.pick("larger", "smaller")
     for x, depth in ((0.16, 0.70), (0.48, 0.76), (0.80, 0.70)):
-        stage.put(kind, x, depth, colour=colour, size=0.9 if value == "larger" else 1.5)
-    stage.put("flag", 0.30, 0.36, colour=other)
-    stage.put("bench", 0.64, 0.42)
+        stage.add_thing(kind, x, depth, colour=colour, size=0.9 if value == "larger" else 1.5)
+    stage.add_thing("flag", 0.30, 0.36, colour=other)
+    stage.add_thing("bench", 0.64, 0.42)
     target = _one_of_three(stage, kind, colour)
     return stage.plan("resize", "medium", "size", "ordinal", target=target, value=value)
 
@@ -742,22 +742,22 @@ SCENARIOS: dict[str, tuple[Scenario, ...]] = {
         turn_the_sun,
         resize,
         add_cone_under_clouds,
-        put_on_the_box,
+        move_onto_box,
         pull_from_the_stack,
     ),
     "environmental": (night, rain, autumn, snow, day, fog, sunset, winter, clear_up, evening_fire),
     "social": (wave, queue, lanterns, half_mast, ramp, dress, seat, umbrella, bow, lanterns_at_night),
-    "causal": (lamp_on, topple, release, wind, melt, fire, water, shower, lamp_off, storm),
+    "causal": (switch_on_lamp, topple, release, wind, melt, fire, water, shower, switch_off_lamp, storm),
     "referential": (
         count_from_the_side,
         small_red_box,
         the_largest,
         third_cone,
-        in_front_of_the_house,
+        recolour_front_ball,
         farthest_tree,
         next_to_the_lamp,
         overlapping_boxes,
-        between_two_boxes,
+        recolour_middle_ball,
         second_lamp,
     ),
 }

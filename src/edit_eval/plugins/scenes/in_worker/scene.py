@@ -148,7 +148,7 @@ class Scene:
             things = (*self.things, thing)
         return replace(self, things=things)
 
-    def without(self, name: str) -> Scene:
+    def remove_thing(self, name: str) -> Scene:
         """The scene without that thing. What stood on it hangs in the air."""
         return replace(self, things=tuple(thing for thing in self.things if thing.name != name))
 

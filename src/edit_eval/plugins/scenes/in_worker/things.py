@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from PIL import Image, ImageChops
 
-from edit_eval.plugins.scenes.in_worker.pen import COLOURS, Colour, Pen, between, mix, round_mask, shade
+from edit_eval.plugins.scenes.in_worker.pen import COLOURS, Colour, Pen, gradient_colour, mix, round_mask, shade
 from edit_eval.plugins.scenes.in_worker.scene import Scene, Thing
 
 STEEL: Colour = (96, 104, 116)
@@ -53,12 +53,12 @@ def _chrome(pen: Pen) -> None:
         (1.0, (196, 198, 196)),
     ]
     for row in range(64):
-        strip.putpixel((0, row), between(stops, row / 63))
+        strip.putpixel((0, row), gradient_colour(stops, row / 63))
     face = strip.resize((size, size), Image.Resampling.BILINEAR)
     rim = Image.radial_gradient("L").resize((size, size), Image.Resampling.BILINEAR)
     rim = rim.point([255 if v < 150 else round(255 - (v - 150) * 1.25) for v in range(256)])
     face = ImageChops.multiply(face, Image.merge("RGB", (rim, rim, rim)))
-    x, y = pen.at((0.0, 0.5))
+    x, y = pen.pixel_of((0.0, 0.5))
     pen.stamp(face, x - size / 2, y - size / 2, round_mask(size))
     pen.ellipse(0.17 * pen.side, 0.78, 0.10, 0.06, (255, 255, 255))
 
@@ -68,10 +68,10 @@ def box(pen: Pen, thing: Thing, scene: Scene) -> None:
     turn = 0.55 if thing.state == "tipped" else 0.0
     sine, cosine = math.sin(turn), math.cos(turn)
 
-    def turned(u: float, w: float) -> tuple[float, float]:
+    def rotate_point(u: float, w: float) -> tuple[float, float]:
         return u * cosine - w * sine, u * sine + w * cosine
 
-    corners = [turned(u, w) for u, w in rectangle(-0.55, 0.55, -0.5, 0.5)]
+    corners = [rotate_point(u, w) for u, w in rectangle(-0.55, 0.55, -0.5, 0.5)]
     if "metal" in thing.features:
         colour = (168, 178, 190)
     if "wood" in thing.features:
@@ -79,7 +79,7 @@ def box(pen: Pen, thing: Thing, scene: Scene) -> None:
     pen.prism(corners, 0.0, 1.0, colour)
 
     def front(u: float, v: float) -> tuple[float, float, float]:
-        point = turned(u, -0.5)
+        point = rotate_point(u, -0.5)
         return point[0], v, point[1]
 
     if "metal" in thing.features:
@@ -135,13 +135,13 @@ def flag(pen: Pen, thing: Thing, scene: Scene) -> None:
     top = 5.35 if thing.state != "half_mast" else 3.55
     away = lee(scene)
     if away:
-        _flying(pen, colour, top, away)
+        _draw_flying_flag(pen, colour, top, away)
     else:
-        _hanging(pen, colour, top)
+        _draw_hanging_flag(pen, colour, top)
     pen.model(0.14)
 
 
-def _flying(pen: Pen, colour: Colour, top: float, away: float) -> None:
+def _draw_flying_flag(pen: Pen, colour: Colour, top: float, away: float) -> None:
     length, height, strips = 2.5, 1.5, 24
 
     def wave(t: float) -> float:
@@ -160,7 +160,7 @@ def _flying(pen: Pen, colour: Colour, top: float, away: float) -> None:
         pen.polygon(points, fill)
 
 
-def _hanging(pen: Pen, colour: Colour, top: float) -> None:
+def _draw_hanging_flag(pen: Pen, colour: Colour, top: float) -> None:
     folds = [(0.44, 0.86, 1.78, 0.80), (0.28, 0.64, 2.05, 1.0), (0.03, 0.40, 2.3, 0.88)]
     for left, right, length, factor in folds:
         low = top - length
@@ -454,14 +454,14 @@ def tree(pen: Pen, thing: Thing, scene: Scene) -> None:
         _bare(pen, chance, bend)
         return
 
-    def swayed(u: float, v: float) -> tuple[float, float]:
+    def sway_point(u: float, v: float) -> tuple[float, float]:
         return u + bend * max(0.0, (v - 1.2) / 3.4) ** 1.4 * 1.5, v
 
     base = chance.choice(LEAVES[scene.season])
-    trunk = [(-0.24, 0.0), (-0.15, 0.9), swayed(-0.12, 2.6), swayed(0.12, 2.6), (0.15, 0.9), (0.26, 0.0)]
+    trunk = [(-0.24, 0.0), (-0.15, 0.9), sway_point(-0.12, 2.6), sway_point(0.12, 2.6), (0.15, 0.9), (0.26, 0.0)]
     pen.polygon(trunk, BARK)
     for u in (-0.7, 0.65):
-        pen.line([swayed(0.0, 1.7), swayed(u, 2.7)], 0.13, BARK)
+        pen.line([sway_point(0.0, 1.7), sway_point(u, 2.7)], 0.13, BARK)
     crown: list[tuple[float, float, float]] = []
     for ring, (count, radius, size) in enumerate(((7, 1.15, 0.62), (5, 0.62, 0.72), (1, 0.0, 0.85))):
         for k in range(count):
@@ -471,17 +471,17 @@ def tree(pen: Pen, thing: Thing, scene: Scene) -> None:
             )
     away = -pen.side
     for u, v, r in crown:
-        x, y = swayed(u + 0.12 * away, v - 0.16)
+        x, y = sway_point(u + 0.12 * away, v - 0.16)
         pen.ellipse(x, y, r * 1.02, r * 0.98, shade(base, 0.70))
     for u, v, r in crown:
-        x, y = swayed(u, v)
+        x, y = sway_point(u, v)
         pen.ellipse(x, y, r * 0.9, r * 0.86, shade(base, 0.92))
     for u, v, r in crown:
-        x, y = swayed(u - 0.2 * away, v + 0.22)
+        x, y = sway_point(u - 0.2 * away, v + 0.22)
         pen.ellipse(x, y, r * 0.62, r * 0.56, mix(base, (255, 240, 150), 0.16))
     for _ in range(70):
         angle, far = chance.uniform(0, 2 * math.pi), math.sqrt(chance.random()) * 1.5
-        x, y = swayed(far * math.cos(angle), 3.55 + 0.95 * far * math.sin(angle))
+        x, y = sway_point(far * math.cos(angle), 3.55 + 0.95 * far * math.sin(angle))
         lighter = chance.random() < 0.35 + 0.3 * math.sin(angle)
         pen.ellipse(x, y, 0.06, 0.045, mix(base, (255, 244, 160), 0.24) if lighter else shade(base, 0.86))
     pen.model(0.16)
@@ -566,7 +566,7 @@ Turn = Callable[[float, float], tuple[float, float]]
 
 def person(pen: Pen, thing: Thing, scene: Scene) -> None:
     face = 1.0 if thing.facing == "right" else -1.0
-    draw = {"wheelchair": _rolling, "sitting": _sitting}.get(thing.state, _standing)
+    draw = {"wheelchair": _draw_wheelchair, "sitting": _draw_sitting}.get(thing.state, _draw_standing)
     draw(pen, thing, face)
     pen.model(0.14)
 
@@ -577,7 +577,7 @@ def _look(thing: Thing) -> tuple[Colour, Colour, Colour, Colour]:
     return SKIN[number % 5], HAIR[number // 5 % 5], COLOURS[thing.colour], TROUSERS[number // 25 % 3]
 
 
-def _standing(pen: Pen, thing: Thing, face: float) -> None:
+def _draw_standing(pen: Pen, thing: Thing, face: float) -> None:
     _, _, coat, trousers = _look(thing)
     for u in (-0.11, 0.11):
         pen.line([(u, 0.08), (u * 0.95, 0.78)], 0.17, trousers)
@@ -607,12 +607,12 @@ def _upper(pen: Pen, thing: Thing, turn: Turn, face: float, drop: float) -> None
     skin, _, coat, _ = _look(thing)
     dark = shade(coat, 0.80)
 
-    def at(u: float, v: float) -> tuple[float, float]:
+    def bend_point(u: float, v: float) -> tuple[float, float]:
         return turn(u, v - drop)
 
     def arm(points: list[tuple[float, float]]) -> None:
-        pen.line([at(u, v) for u, v in points], 0.14, dark)
-        pen.ellipse(*at(*points[-1]), 0.075, 0.075, skin)
+        pen.line([bend_point(u, v) for u, v in points], 0.14, dark)
+        pen.ellipse(*bend_point(*points[-1]), 0.075, 0.075, skin)
 
     arm([(-0.25 * face, 1.32), (-0.33 * face, 1.08), (-0.34 * face, 0.84)])
     hem = 0.66 + (0.1 if drop else 0.0)
@@ -626,18 +626,18 @@ def _upper(pen: Pen, thing: Thing, turn: Turn, face: float, drop: float) -> None
         (0.28, 1.30),
         (0.21, 1.40),
     ]
-    pen.polygon([at(u, v) for u, v in body], coat)
-    pen.line([at(-0.18, 1.34), at(0.18, 1.34)], 0.14, coat)
-    pen.line([at(0.03 * face, 1.36), at(0.03 * face, hem + 0.02)], 0.022, dark)
+    pen.polygon([bend_point(u, v) for u, v in body], coat)
+    pen.line([bend_point(-0.18, 1.34), bend_point(0.18, 1.34)], 0.14, coat)
+    pen.line([bend_point(0.03 * face, 1.36), bend_point(0.03 * face, hem + 0.02)], 0.022, dark)
     for v in (1.2, 1.02, 0.84):
-        pen.ellipse(*at(0.075 * face, v), 0.02, 0.02, dark)
+        pen.ellipse(*bend_point(0.075 * face, v), 0.02, 0.02, dark)
     if thing.state == "waving":
         arm([(0.25 * face, 1.32), (0.46 * face, 1.46), (0.50 * face, 1.86)])
     elif "umbrella" in thing.features:
         arm([(0.25 * face, 1.32), (0.36 * face, 1.12), (0.34 * face, 1.36)])
     else:
         arm([(0.25 * face, 1.32), (0.33 * face, 1.08), (0.34 * face, 0.84)])
-    _head(pen, thing, at, face)
+    _head(pen, thing, bend_point, face)
 
 
 def _head(pen: Pen, thing: Thing, at: Turn, face: float) -> None:
@@ -670,7 +670,7 @@ def _umbrella(pen: Pen, coat: Colour, face: float) -> None:
     pen.ellipse(u, rim + 0.5, 0.03, 0.06, (70, 62, 60))
 
 
-def _sitting(pen: Pen, thing: Thing, face: float) -> None:
+def _draw_sitting(pen: Pen, thing: Thing, face: float) -> None:
     """On a bench, seen from the front."""
     _, _, _, trousers = _look(thing)
     for u in (-0.13, 0.13):
@@ -681,7 +681,7 @@ def _sitting(pen: Pen, thing: Thing, face: float) -> None:
         pen.line([(u, 0.55, -0.1), (u, 0.50, -0.42)], 0.18, shade(trousers, 1.1))
 
 
-def _rolling(pen: Pen, thing: Thing, face: float) -> None:
+def _draw_wheelchair(pen: Pen, thing: Thing, face: float) -> None:
     """In a wheelchair, seen from the side."""
     _, _, _, trousers = _look(thing)
     frame: Colour = (74, 82, 96)
@@ -707,7 +707,7 @@ def snowman(pen: Pen, thing: Thing, scene: Scene) -> None:
     twig: Colour = (104, 76, 58)
     hat: Colour = (52, 54, 66)
     if thing.state == "melted":
-        _melted(pen, colour, twig, hat)
+        _draw_melted_snowman(pen, colour, twig, hat)
         return
     for side in (-1.0, 1.0):
         pen.line([(side * 0.5, 1.36), (side * 1.02, 1.72)], 0.05, twig)
@@ -728,7 +728,7 @@ def snowman(pen: Pen, thing: Thing, scene: Scene) -> None:
     pen.line([(-0.24, 2.32), (0.24, 2.32)], 0.08, colour)
 
 
-def _melted(pen: Pen, colour: Colour, twig: Colour, hat: Colour) -> None:
+def _draw_melted_snowman(pen: Pen, colour: Colour, twig: Colour, hat: Colour) -> None:
     pen.disc(0.0, 0.0, 1.35, (150, 186, 216))
     pen.disc(0.1, 0.05, 1.12, (176, 208, 232))
     pen.disc(-0.2, 0.1, 0.6, (206, 226, 242))

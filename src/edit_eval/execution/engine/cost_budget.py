@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 """Dollars below which two sums are the same."""
 
 
-class Purse:
+class CostBudget:
     """Counts in US dollars."""
 
     def __init__(
@@ -43,11 +43,11 @@ class Purse:
         self._told = self.spent
 
     @property
-    def waiting(self) -> bool:
+    def has_reservations(self) -> bool:
         """True while something under way may turn out cheaper than was feared."""
         return bool(self._reserved)
 
-    def takes(self, task: Task, order: Mapping[str, Any]) -> bool:
+    def reserve_cost(self, task: Task, order: Mapping[str, Any]) -> bool:
         """Reserves what the task can cost at most; False, and nothing is reserved, if that could pass the limit."""
         price = self._prices.get(task.model)
         if price is None:
@@ -59,7 +59,7 @@ class Purse:
         self._record("reserved", task=task.number, model=task.model, usd=most)
         return True
 
-    def loads(self, model: str) -> bool:
+    def charge_load(self, model: str) -> bool:
         """Counts what it costs to try out a judge's server; False if that could pass the limit."""
         price = self._prices.get(model)
         if price is None or not price.load:
@@ -73,25 +73,25 @@ class Purse:
         """Counts what a task that has ended did cost."""
         reserved = self._reserved.pop(task.number, None)
         if reserved is None:
-            self._tell(task, message.get("charged") or {})
+            self._charge_reported(task, message.get("charged") or {})
             return
         price, order = self._prices[task.model], self._orders.pop(task.number)
         usd, told, attempts = price.cost_of(order, message)
         self._dearest[task.model] = max(self._dearest.get(task.model, 0.0), usd)
         self._charge(task.number, task.model, usd, told=told, attempts=attempts)
 
-    def _tell(self, task: Task, charged: Mapping[str, Any]) -> None:
+    def _charge_reported(self, task: Task, charged: Mapping[str, Any]) -> None:
         """Counts what a model without a known price says that its provider told."""
         if charged.get("told") and charged.get("usd"):
             self._charge(task.number, task.model, charged["usd"], told=True, attempts=charged["attempts"])
 
-    def fear(self, task: Task) -> None:
+    def charge_maximum(self, task: Task) -> None:
         """Counts a task whose worker has died in the middle as dear as it could be."""
         if (reserved := self._reserved.pop(task.number, None)) is not None:
             del self._orders[task.number]
             self._charge(task.number, task.model, reserved, told=False, attempts=1)
 
-    def free(self, task: Task) -> None:
+    def release_cost(self, task: Task) -> None:
         """A task has not begun, and costs nothing."""
         if self._reserved.pop(task.number, None) is not None:
             del self._orders[task.number]

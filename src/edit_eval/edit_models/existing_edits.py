@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-class GivenEdits:
+class ExistingEdits:
     """Returns each sample's edit unchanged. Subclasses say where the edits are."""
 
     holds_device = False
@@ -28,7 +28,7 @@ class GivenEdits:
 
     @staticmethod
     @abstractmethod
-    def finished(parameters: Any, asked: SampleNames) -> Finished:
+    def match_edits(parameters: Any, asked: SampleNames) -> Finished:
         """Returns the samples' edits. Raises `ConfigurationError` if they cannot be read."""
 
     def load(self, devices: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ class GivenEdits:
         return request.pictures[FINISHED]
 
 
-def finished_edits(
+def edits_of_rows(
     asked: SampleNames, found: Matching[str, str], rows: Mapping[str, tuple[str, Sample]], where: str
 ) -> Finished:
     """Returns the edits that are the sources of rows; `rows` have what each is called, and maybe a fault."""

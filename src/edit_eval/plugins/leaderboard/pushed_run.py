@@ -16,13 +16,13 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from edit_eval.config.identity import Identity, digest
-from edit_eval.config.schema import without_gone, without_secrets
+from edit_eval.config.schema import drop_removed_parameters, mask_secrets
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import UnfitFile, of_json, read_bytes
 from edit_eval.files.hub import is_address, local_path
+from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scoring, Status
-from edit_eval.store.comparable import Made
+from edit_eval.store.comparable import ComparableRun
 from edit_eval.store.examined import Examination, examiner
 from edit_eval.text import Text
 
@@ -81,7 +81,7 @@ class _Edit(msgspec.Struct):
     status: Status
 
 
-class StandingRow(msgspec.Struct):
+class PushedRow(msgspec.Struct):
     """A judgement, or a battle (which has `other` and `answers`)."""
 
     sample: str
@@ -108,8 +108,8 @@ class _File(msgspec.Struct):
     judges: list[_Judge]
     samples: list[_Sample]
     edits: list[_Edit]
-    judgements: list[StandingRow]
-    battles: list[StandingRow]
+    judgements: list[PushedRow]
+    battles: list[PushedRow]
     examined: dict[str, Unchecked]
     notes: list[str]
     makers: dict[str, str] = {}
@@ -122,19 +122,19 @@ class _Schema(msgspec.Struct):
     schema: int = 0
 
 
-class _Named(NamedTuple):
+class _QuestionName(NamedTuple):
     name: str
 
 
-class _Asked(NamedTuple):
+class _QuestionDigest(NamedTuple):
     """A question known only by its digest; shaped like a `SampleQuestion`."""
 
-    question: _Named
+    question: _QuestionName
     digest: str
 
 
 @dataclass(frozen=True)
-class AskedOf:
+class PushedExperiment:
     """The parts of an experiment that decide what may be compared; shaped like an `Experiment`."""
 
     makers: Mapping[str, str]
@@ -144,7 +144,7 @@ class AskedOf:
     samples: tuple[Sample, ...]
     edit_models: tuple[Identity, ...]
     judges: tuple[_Judge, ...]
-    asked: Mapping[str, list[tuple[_Asked, ...]]]
+    asked: Mapping[str, list[tuple[_QuestionDigest, ...]]]
 
     @property
     def judges_of_one(self) -> tuple[_Judge, ...]:
@@ -153,13 +153,13 @@ class AskedOf:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PushedRun:
     """A pushed run; shaped like a `Run`, for leaderboards only."""
 
     experiment: Any
     """An `AskedOf`."""
     results: Results
-    examined: Mapping[str, Examination] = field(default_factory=dict)
+    judge_examinations: Mapping[str, Examination] = field(default_factory=dict)
 
     @property
     def language(self) -> str:
@@ -167,26 +167,24 @@ class Standing:
         return str(self.experiment.language)
 
 
-def standing(run: Made) -> JsonObject:
+def encode_run(run: ComparableRun) -> JsonObject:
     """Returns the file's content as plain data."""
     experiment, results = run.experiment, run.results
     judges = [judge for judge in experiment.judges if judge.name in results.every_judge]
     asked: dict[str, dict[str, dict[str, str]]] = {sample.id: {} for sample in experiment.samples}
     for judge in judges:
-        for sample, questions in zip(experiment.samples, experiment.asked[judge.name], strict=True):
+        for sample, questions in zip(experiment.samples, experiment.questions_by_judge[judge.name], strict=True):
             asked[sample.id][judge.name] = {question.question.name: question.digest[:DIGITS] for question in questions}
     return {
         "schema": SCHEMA,
         **{key: getattr(experiment, key) for key in ("language", "edit_seeds", "repeats")},
         "rounds": results.rounds,
-        "edit_models": [without_secrets({**asdict(model), "serves": ""}) for model in experiment.edit_models],
+        "edit_models": [mask_secrets({**asdict(model), "serves": ""}) for model in experiment.edit_models],
         "judges": [
             {
-                **without_secrets(
-                    {key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}
-                ),
+                **mask_secrets({key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}),
                 "protocol": judge.protocol_name,
-                "asks": without_secrets(judge.question_parameters()),
+                "asks": mask_secrets(judge.question_parameters()),
                 "scoring": asdict(results.scoring[judge.name]),
                 "of_two": judge.of_two,
             }
@@ -208,15 +206,15 @@ def standing(run: Made) -> JsonObject:
             }
             for edit in results.edits
         ],
-        "judgements": [judged(judgement) for judgement in results.judgements],
-        "battles": [judged(battle) for battle in results.battles],
-        "examined": {judge: examination.kept() for judge, examination in run.examined.items()},
+        "judgements": [encode_judgement(judgement) for judgement in results.judgements],
+        "battles": [encode_judgement(battle) for battle in results.battles],
+        "examined": {judge: examination.as_dict() for judge, examination in run.judge_examinations.items()},
         "notes": list(results.notes),
         "makers": dict(experiment.makers),
     }
 
 
-def judged(judgement: Judgement) -> JsonObject:
+def encode_judgement(judgement: Judgement) -> JsonObject:
     """Returns a judgement, or a battle, as plain data."""
     missing = {name: status for name, (status, _) in judgement.missing.items()}
     row: JsonObject = {
@@ -233,12 +231,12 @@ def judged(judgement: Judgement) -> JsonObject:
     return row
 
 
-def is_standing(place: str | Path) -> bool:
+def is_pushed_run(place: str | Path) -> bool:
     """True if `place` names a pushed run: `hub:OWNER/NAME`, or a folder with its files."""
     return is_address(str(place)) or (Path(place) / FILE).is_file()
 
 
-def read_standing(place: str | Path) -> Standing:
+def read_pushed_run(place: str | Path) -> PushedRun:
     """Reads the run pushed to `place`; downloads one file. Raises `ConfigurationError` if it is not a pushed run."""
     name, again = str(place), "OWNER/NAME"
     folder = local_path(name, [FILE], name)
@@ -247,13 +245,13 @@ def read_standing(place: str | Path) -> Standing:
     path = folder / FILE
     try:
         content = read_bytes(path, MOST_BYTES)
-        if of_json(content, _Schema, path).schema != SCHEMA:
+        if parse_json(content, _Schema, path).schema != SCHEMA:
             raise ConfigurationError(
                 Text(
                     "{}: its {} is of another edit-eval; push the run again: `edit-eval push RUN {}`", name, FILE, again
                 )
             )
-        return _made(of_json(content, _File, path), name)
+        return _build_run(parse_json(content, _File, path), name)
     except UnfitFile as error:
         if error.missing:
             raise ConfigurationError(
@@ -265,19 +263,19 @@ def read_standing(place: str | Path) -> Standing:
                     again,
                 )
             ) from None
-        raise _damaged(name, error.reason, again) from None
+        raise _damage_error(name, error.reason, again) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise _damaged(name, problem, again) from error
+        raise _damage_error(name, problem, again) from error
 
 
-def _damaged(name: str, problem: object, again: str) -> ConfigurationError:
+def _damage_error(name: str, problem: object, again: str) -> ConfigurationError:
     return ConfigurationError(
         Text("{}: its {} is damaged ({}); push the run again: `edit-eval push RUN {}`", name, FILE, problem, again)
     )
 
 
-def _made(file: _File, name: str) -> Standing:
+def _build_run(file: _File, name: str) -> PushedRun:
     """Builds the run. Raises `ValueError` or `KeyError` for content that no run can have."""
     if file.joined:
         raise ConfigurationError(
@@ -291,7 +289,7 @@ def _made(file: _File, name: str) -> Standing:
     _refuse_twice("edit model", [model.name for model in file.edit_models])
     _refuse_twice("judge", [judge.name for judge in file.judges])
     for judge in file.judges:
-        judge.asks = without_gone(judge.protocol, judge.asks)
+        judge.asks = drop_removed_parameters(judge.protocol, judge.asks)
         if strange := [name for name, scale in judge.scoring.scales.items() if not scale.is_a_range]:
             raise ValueError(f"the scale of {strange[0]} by {judge.name}")
     samples = tuple(
@@ -308,7 +306,9 @@ def _made(file: _File, name: str) -> Standing:
     )
     asked = {
         judge.name: [
-            tuple(_Asked(_Named(name), known) for name, known in sample.asked.get(judge.name, {}).items())
+            tuple(
+                _QuestionDigest(_QuestionName(name), known) for name, known in sample.asked.get(judge.name, {}).items()
+            )
             for sample in file.samples
         ]
         for judge in file.judges
@@ -367,7 +367,7 @@ def _made(file: _File, name: str) -> Standing:
     )
     by = examiner()
     examined = {judge: by.read(kept) for judge, kept in file.examined.items()} if by else {}
-    experiment = AskedOf(
+    experiment = PushedExperiment(
         language=file.language,
         edit_seeds=file.edit_seeds,
         repeats=file.repeats,
@@ -379,7 +379,7 @@ def _made(file: _File, name: str) -> Standing:
             model.name: file.makers.get(model.name, digest([model.digest, model.seed])) for model in file.edit_models
         },
     )
-    return Standing(experiment, results, examined)
+    return PushedRun(experiment, results, examined)
 
 
 def _refuse_twice(what: str, names: Sequence[str]) -> None:
@@ -396,7 +396,7 @@ def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tu
         raise ValueError(f"{what} of what the run has not got")
 
 
-def as_judgement(row: StandingRow, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
+def as_judgement(row: PushedRow, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
     """Reads `judged` back, without words. Raises `ValueError` or `KeyError` for what no run can have."""
     for name, score in row.scores.items():
         if not scoring.scales[name].holds(score):

@@ -55,10 +55,10 @@ def choices(rater: Rater, reference: Rater, image: _Image) -> Agreed:
         for voter in reference.raters or (reference,)
         if item in voter.answers
     ]
-    return _agreed(outcomes, len(items))
+    return _estimate_agreement(outcomes, len(items))
 
 
-def beside_votes(results: Results, votes: Sequence[Vote]) -> BesideVotes:
+def compare_with_votes(results: Results, votes: Sequence[Vote]) -> BesideVotes:
     """Compares judges with people who voted."""
     raters = voters_of([vote for vote in votes if vote.choice in SHARES])
     people, image = as_one("people", raters), image_of(results)
@@ -70,7 +70,7 @@ def beside_votes(results: Results, votes: Sequence[Vote]) -> BesideVotes:
             JudgeBesideVotes(judge=judge.name, edits=edits, **msgspec.structs.asdict(choices(judge, people, image)))
             for edits, judge in asked
         ],
-        people=_among_voters(raters, image),
+        people=_compare_voters(raters, image),
         tie=choices(ties, people, image).agrees,
     )
 
@@ -81,7 +81,7 @@ def _alike(first: float, second: float) -> float:
     return 1.0 if signs[0] == signs[1] else 0.5 if 0 in signs else 0.0
 
 
-def _agreed(outcomes: Sequence[tuple[str, float]], pairs: int) -> Agreed:
+def _estimate_agreement(outcomes: Sequence[tuple[str, float]], pairs: int) -> Agreed:
     """Returns the mean over votes, each with its source image."""
     images = [image for image, _ in outcomes]
     if not outcomes:
@@ -91,7 +91,7 @@ def _agreed(outcomes: Sequence[tuple[str, float]], pairs: int) -> Agreed:
     return Agreed(pairs=pairs, images=len({*images}), agrees=mean.value, ci95=interval)
 
 
-def _among_voters(raters: Sequence[Rater], image: _Image) -> Agreed | None:
+def _compare_voters(raters: Sequence[Rater], image: _Image) -> Agreed | None:
     """Compares every two of them, on what both have voted on."""
     outcomes = []
     items = set()
@@ -99,4 +99,4 @@ def _among_voters(raters: Sequence[Rater], image: _Image) -> Agreed | None:
         for item in first.answers.keys() & second.answers.keys():
             items.add(item)
             outcomes.append((image(item.sample_id), _alike(first.values[item], second.values[item])))
-    return _agreed(sorted(outcomes), len(items)) if outcomes else None
+    return _estimate_agreement(sorted(outcomes), len(items)) if outcomes else None

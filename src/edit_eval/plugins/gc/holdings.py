@@ -33,13 +33,13 @@ from edit_eval.store.run_directory import (
     MARK,
     SHARDS,
     RunDirectory,
-    files_within,
     folders_left,
     is_marked,
+    list_run_files,
     remove_empty,
     shards_at_work,
 )
-from edit_eval.store.run_folders import KnownRun, known_runs
+from edit_eval.store.run_folders import RegisteredRun, list_registered_runs
 from edit_eval.text import Text
 
 DAYS = 30.0
@@ -122,21 +122,21 @@ class Holdings:
         }
 
 
-def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS) -> Holdings:
+def find_holdings(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS) -> Holdings:
     """Lists the contents of the cache and of the runs in `folders` (run directories, or folders of them).
 
     The runs in `whole` are to be deleted with everything in them. The references of all runs that this user is known
     to have made are read. Raises `ConfigurationError` for a folder that does not exist, or one of `whole` that is no
     run.
     """
-    known = known_runs()
+    known = list_registered_runs()
     missing = {known_run.path for known_run in known.values() if not os.path.lexists(known_run.path)}
     going = {run.resolve() for run in whole}
     if strange := next((run for run in whole if not is_marked(run) and run.resolve() not in missing), None):
         raise ConfigurationError(
             Text("--run {}: not a run directory that edit-eval made (it has no {})", strange, MARK)
         )
-    inside = list(dict.fromkeys(run.resolve() for folder in folders for run in _runs_in(folder)))
+    inside = list(dict.fromkeys(run.resolve() for folder in folders for run in _list_runs(folder)))
     runs = dict.fromkeys([*inside, *(known_run.path for known_run in known.values() if _is_like_a_run(known_run.path))])
     staying = [run for run in runs if run not in going]
     named = Named()
@@ -163,11 +163,11 @@ def delete(holdings: Holdings) -> Holdings:
     for item in holdings.items:
         if not item.goes:
             continue
-        with _held(item.run) as ours:
+        with _lock_run(item.run) as ours:
             if not ours:
                 item.goes, item.why = False, Text("at work by now")
                 continue
-            files = files_within(item.run)[0] if item.run is not None and item.what == "run" else item.files
+            files = list_run_files(item.run)[0] if item.run is not None and item.what == "run" else item.files
             freed += sum(map(_remove, files))
             if item.run is not None:
                 remove_empty(folders_left(item.run, files))
@@ -186,7 +186,7 @@ def _is_like_a_run(path: Path) -> bool:
         return True
 
 
-def _runs_in(folder: Path) -> list[Path]:
+def _list_runs(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ConfigurationError(Text("{} does not exist", folder))
     if _is_like_a_run(folder):
@@ -199,7 +199,7 @@ def _runs_in(folder: Path) -> list[Path]:
 def _ask(run: Path, named: Named) -> None:
     """Collects the references of a run: every digest in its samples, rather too many than too few."""
     try:
-        RunDirectory.existing(run)
+        RunDirectory.open_existing(run)
         for file in run.glob("samples/*.jsonl"):
             text = file.read_bytes()
             named.digests.update(digest.decode() for digest in _DIGEST.findall(text))
@@ -225,10 +225,10 @@ def _environments(value: Any) -> Iterator[list[str]]:
 
 
 def _run_items(run: Path, *, whole: bool) -> list[Holding]:
-    ours, others = files_within(run)
+    ours, others = list_run_files(run)
     size, used = _weight(ours)
     try:
-        directory = RunDirectory.existing(run)
+        directory = RunDirectory.open_existing(run)
     except RunDirectoryError as error:
         return [Holding("run", run, size, used, False, Text("left alone: {}", error))]
     if directory.is_held() or shards_at_work(run / SHARDS):
@@ -260,13 +260,13 @@ def _run_items(run: Path, *, whole: bool) -> list[Holding]:
 
 
 @contextlib.contextmanager
-def _held(run: Path | None) -> Iterator[bool]:
+def _lock_run(run: Path | None) -> Iterator[bool]:
     """Keeps engines out of a run meanwhile; yields False if one is at work, or a link leads elsewhere."""
     if run is None:
         yield True
         return
     try:
-        directory = RunDirectory.existing(run)
+        directory = RunDirectory.open_existing(run)
         if not is_marked(run):
             raise RunDirectoryError(Text("{} has no {}", run, MARK))
         lock = FileLock(run / "lock")
@@ -283,7 +283,7 @@ def _held(run: Path | None) -> Iterator[bool]:
 # -- the cache --
 
 
-def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], going: Set[Path]) -> list[Holding]:
+def _cache_items(named: Named, before: float, known: Mapping[Path, RegisteredRun], going: Set[Path]) -> list[Holding]:
     """`before`: what was used later stays. `going`: runs to be forgotten."""
     cache = cache_folder()
     if not cache.is_dir():
@@ -295,11 +295,15 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
         elif place.name == "sources":
             items += _source_items(place, named, before)
         elif place.name in ("scenes", "ladder"):
-            items += _together(_kept(item, item.place.name in named.drawn, named, before) for item in _each(place))
+            items += _merge_by_reason(
+                _mark_unless_named(item, item.place.name in named.drawn, named, before) for item in _each(place)
+            )
         elif place.name == "environments":
-            items += _together(_kept(item, item.place in named.environments, named, before) for item in _each(place))
+            items += _merge_by_reason(
+                _mark_unless_named(item, item.place in named.environments, named, before) for item in _each(place)
+            )
         elif place.name in ("page", "workers", "scored"):
-            items += _together(_aged(item, before) for item in _each(place))
+            items += _merge_by_reason(_mark_if_old(item, before) for item in _each(place))
         elif place.name == "runs":
             gone = [file for file, known_run in known.items() if known_run.is_gone or known_run.path in going]
             size, used = _weight(gone)
@@ -317,7 +321,7 @@ def _source_items(place: Path, named: Named, before: float) -> list[Holding]:
         if shelf.is_symlink() or not shelf.is_dir() or not SHELF.fullmatch(shelf.name):
             continue
         for path in filter(_is_of_the_cache, sorted(shelf.iterdir())):
-            used = _used(path)
+            used = _last_use_of(path)
             if shelf.name == "elsewhere":
                 used = time.time() if os.path.exists(path) else used
             kind = "recent" if used >= before or named.unread else "unused"
@@ -347,7 +351,7 @@ def _each(place: Path) -> Iterator[Holding]:
             yield Holding(place.name, path, size, used, False, "", [path])
 
 
-def _together(items: Iterable[Holding]) -> list[Holding]:
+def _merge_by_reason(items: Iterable[Holding]) -> list[Holding]:
     """Merges items with the same reason."""
     first_by_reason: dict[str, Holding] = {}
     for item in items:
@@ -357,17 +361,17 @@ def _together(items: Iterable[Holding]) -> list[Holding]:
     return list(first_by_reason.values())
 
 
-def _kept(item: Holding, is_named: bool, named: Named, before: float) -> Holding:
+def _mark_unless_named(item: Holding, is_named: bool, named: Named, before: float) -> Holding:
     if is_named:
         item.why = Text("named by a run")
         return item
     if named.unread:
         item.why = _unsure(named)
         return item
-    return _aged(item, before)
+    return _mark_if_old(item, before)
 
 
-def _aged(item: Holding, before: float) -> Holding:
+def _mark_if_old(item: Holding, before: float) -> Holding:
     item.goes = item.used < before
     item.why = Text("can be made again") if item.goes else Text("used lately")
     return item
@@ -408,7 +412,7 @@ def _plain_files(place: Path) -> Iterator[Path]:
         yield place
 
 
-def _used(path: Path) -> float:
+def _last_use_of(path: Path) -> float:
     try:
         status = os.lstat(path)
     except OSError:

@@ -78,7 +78,7 @@ def read_json(path: Path, shape: type[T], most: int = MOST_BYTES) -> T:
 
     All its numbers are finite. Raises `UnfitFile`, which says what is wrong and where.
     """
-    return of_json(read_bytes(path, most), shape, path)
+    return parse_json(read_bytes(path, most), shape, path)
 
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?", re.I | re.A)
@@ -109,7 +109,7 @@ def whole_number(written: str) -> int:
     return int(written)
 
 
-def of_json(content: bytes, shape: type[T], path: Path | str) -> T:
+def parse_json(content: bytes, shape: type[T], path: Path | str) -> T:
     """Returns JSON as `shape`; `path` is named in errors. Raises `UnfitFile`."""
     import msgspec  # not beside a model, where this module may be imported
 
@@ -119,10 +119,10 @@ def of_json(content: bytes, shape: type[T], path: Path | str) -> T:
     try:
         return msgspec.json.decode(content, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # a ValidationError is a DecodeError
-        raise UnfitFile(path, _in_words(error)) from None
+        raise UnfitFile(path, _describe_error(error)) from None
 
 
-def _in_words(error: Exception) -> Text:
+def _describe_error(error: Exception) -> Text:
     said, _, place = " ".join(str(error).split())[:300].partition(" - at `")
     if place:
         where = place.rstrip("`").removeprefix("$").removeprefix(".")

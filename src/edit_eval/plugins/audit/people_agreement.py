@@ -12,7 +12,7 @@ FLOORS = {"as_one_person": 0.5, "pairs_ordered": 0.8}
 """Limits for the lower bounds of a judge's intervals to pass: see docs/trust.md."""
 
 
-def measures_beside_people(results: Results, agreement: Any) -> dict[str, Measure]:
+def measure_people_agreement(results: Results, agreement: Any) -> dict[str, Measure]:
     """Returns the measures of one judge, `agreement` being what the analysis `agreement` says of it beside people.
 
     `as_one_person`: its agreement with one person over that of one person with another. `pairs_ordered`: of the pairs
@@ -28,7 +28,7 @@ def measures_beside_people(results: Results, agreement: Any) -> dict[str, Measur
             n=n,
             scenes=images,
             reason=none if of.value is None else "",
-        ).held_against(None if of.ci95 is None else FLOORS[name])  # without an interval nothing is required
+        ).with_floor(None if of.ci95 is None else FLOORS[name])  # without an interval nothing is required
         for name, of, n, none in (
             ("as_one_person", agreement.as_one_person, agreement.n, not_shown),
             ("pairs_ordered", models.pairs_ordered, models.separated, none_apart),

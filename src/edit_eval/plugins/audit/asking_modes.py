@@ -22,21 +22,24 @@ def better_of(two: Sequence[Measure], single: Sequence[Measure]) -> Literal["two
     """
     if not all(any(measure.ci95 is not None for measure in some) for some in (two, single)):
         return None
-    if any(all(_above(more, less, 1 - ALPHA / len(two)) for less in single) for more in two):
+    if any(all(_is_higher(more, less, 1 - ALPHA / len(two)) for less in single) for more in two):
         return "two"
-    if any(all(_above(more, less, 1 - ALPHA / len(single)) for less in two) for more in single):
+    if any(all(_is_higher(more, less, 1 - ALPHA / len(single)) for less in two) for more in single):
         return "single"
     return "neither"
 
 
-def _above(more: Measure, less: Measure, confidence: float) -> bool:
+def _is_higher(more: Measure, less: Measure, confidence: float) -> bool:
     if more.value is None or less.value is None or more.ci95 is None or less.ci95 is None:
         return False
-    low, high = _widened(more.value, more.ci95, confidence)[0], _widened(less.value, less.ci95, confidence)[1]
+    low, high = (
+        _convert_interval(more.value, more.ci95, confidence)[0],
+        _convert_interval(less.value, less.ci95, confidence)[1],
+    )
     return more.value - less.value > math.hypot(more.value - low, high - less.value)
 
 
-def _widened(rate: float, ci95: tuple[float, float], confidence: float) -> Sequence[float]:
+def _convert_interval(rate: float, ci95: tuple[float, float], confidence: float) -> Sequence[float]:
     """Returns Wilson's interval of another confidence: |rate - end| = z sqrt(end (1 - end) / n) tells its n."""
     end = max(ci95, key=lambda bound: abs(rate - bound))
     if abs(rate - end) < SAME:

@@ -17,11 +17,11 @@ import numpy as np
 from edit_eval.plugins.agreement.calibration import Pairs, calibration
 from edit_eval.plugins.agreement.document import Calibration, LeftUnscored, OfModels, PairsOrdered, Share, Span
 from edit_eval.plugins.agreement.rank_agreement import (
-    Between,
+    EditRanking,
     MeanAgreement,
+    ModelRanking,
     Samples,
-    Within,
-    bounds_within,
+    bound_mean_correlation,
     interval_of_models,
 )
 from edit_eval.records import Results
@@ -63,23 +63,23 @@ class Agreement:
     # -- the order of edits, and of edit models --
 
     @cached_property
-    def within(self) -> Within:
+    def edit_ranking(self) -> EditRanking:
         """Do they rank a model's edits alike?"""
-        return Within(self.rater.upward, self.reference.upward, self.samples)
+        return EditRanking(self.rater.upward, self.reference.upward, self.samples)
 
     @cached_property
-    def between(self) -> Between:
+    def model_ranking(self) -> ModelRanking:
         """Do they rank the edit models alike?"""
-        return Between(self.rater.upward, self.reference.upward, self.samples)
+        return ModelRanking(self.rater.upward, self.reference.upward, self.samples)
 
     def bounds(self) -> Span | None:
         """Returns the range of the first number of `within` if `rater` had answered everything that `reference` has."""
-        return bounds_within(self.rater.upward, self.reference.upward)
+        return bound_mean_correlation(self.rater.upward, self.reference.upward)
 
-    def of_models(self) -> OfModels:
+    def estimate_model_ranking(self) -> OfModels:
         """Returns `between`, with an interval over other possible models."""
-        spearman = none_for_nan(self.between(self.samples.once)[0])
-        models = len(self.between)
+        spearman = none_for_nan(self.model_ranking(self.samples.once)[0])
+        models = len(self.model_ranking)
         return OfModels(models=models, spearman=spearman, ci95_models=interval_of_models(spearman, models))
 
     def pairs_alike(self) -> Share:
@@ -91,28 +91,28 @@ class Agreement:
         both raters prove to be alike to 1 less the share that both prove to be unlike. Each proves its pairs at
         .025 (Holm), so all of it is right with probability .95 at least (Bonferroni). None with fewer than two models.
         """
-        means = self.between.means(self.samples.once)
-        pairs = list(combinations(range(len(self.between.models)), 2))
+        means = self.model_ranking.means(self.samples.once)
+        pairs = list(combinations(range(len(self.model_ranking.models)), 2))
         if not pairs:
             return Share(value=None, ci95=None)
         signs = [np.array([np.sign(of[0][b] - of[0][a]) for a, b in pairs]) for of in means]
         alike = np.where((signs[0] == 0) | (signs[1] == 0), 0.5, signs[0] == signs[1])
-        return Share(value=float(alike.mean()), ci95=_of_proven(len(pairs), *self._separated(ALPHA / 2)))
+        return Share(value=float(alike.mean()), ci95=_bound_share(len(pairs), *self._pairs_by_rater(ALPHA / 2)))
 
     def pairs_ordered(self) -> PairsOrdered:
         """Returns the pairs of edit models that `reference` separates, and the share of them that `rater` orders alike,
         a tie being a half; None without any."""
-        proven, separated = self._separated(ALPHA)
-        means, at = self.between.means(self.samples.once)[0][0], self.between.models.index
+        proven, separated = self._pairs_by_rater(ALPHA)
+        means, at = self.model_ranking.means(self.samples.once)[0][0], self.model_ranking.models.index
         signs = [np.sign(means[at(better)] - means[at(worse)]) for worse, better in separated]
         value = 0.5 + 0.5 * float(np.mean(signs)) if signs else None
-        ends = _of_proven(len(separated), proven, separated)
+        ends = _bound_share(len(separated), proven, separated)
         return PairsOrdered(separated=len(separated), pairs_ordered=Share(value=value, ci95=ends))
 
-    def _separated(self, level: float) -> list[list[tuple[str, str]]]:
+    def _pairs_by_rater(self, level: float) -> list[list[tuple[str, str]]]:
         """Returns the pairs of models that each of the two separates."""
         both = (self.rater, self.reference)
-        return [separated_pairs(of.upward, self.samples, self.between.models, level=level) for of in both]
+        return [find_separated_pairs(of.upward, self.samples, self.model_ranking.models, level=level) for of in both]
 
     # -- from one to the other --
 
@@ -139,7 +139,7 @@ class Agreement:
     def calibration(self) -> Calibration | None:
         """Returns the map from the scores of `rater` to those of `reference` (`calibration.calibration`)."""
         score_map = calibration(self.pairs, resamples=self.samples.resamples)
-        return None if score_map is None else score_map.turned(self.turn)
+        return None if score_map is None else score_map.with_sign(self.turn)
 
     # -- one and several --
 
@@ -152,15 +152,15 @@ class Agreement:
         return self._mean(self.reference.others)
 
     def _mean(self, raters: Iterable[Rater]) -> MeanAgreement:
-        return MeanAgreement([Within(self.rater.upward, of.upward, self.samples) for of in raters])
+        return MeanAgreement([EditRanking(self.rater.upward, of.upward, self.samples) for of in raters])
 
     def as_one_rater(self) -> Share:
         """Returns its agreement with one of `reference`'s raters over that of two of them.
 
         None if the raters are not shown to agree with each other at all: the ratio to nothing is undefined.
         """
-        judge, raters = self.with_each(), among(self.reference, self.samples)
-        judge_draws, rater_draws = self.samples.drawn(judge), self.samples.drawn(raters)
+        judge, raters = self.with_each(), agreement_of_raters(self.reference, self.samples)
+        judge_draws, rater_draws = self.samples.resample_statistic(judge), self.samples.resample_statistic(raters)
         seen = raters(self.samples.once)[0]
         low = percentiles(rater_draws)
         if math.isnan(seen) or (seen if low is None else low[0]) <= 0:
@@ -170,7 +170,7 @@ class Agreement:
         )  # NaN in the few draws below
         return Share(value=none_for_nan(judge(self.samples.once)[0] / seen), ci95=percentiles(shares))
 
-    def unanswered(self) -> LeftUnscored:
+    def compare_unanswered(self) -> LeftUnscored:
         """Compares `reference`'s values of items that `rater` has not answered with those of the rest."""
         items = sorted(self.reference.values)
         scored = np.array([item in self.rater.answers for item in items], dtype=bool)
@@ -195,13 +195,13 @@ class Agreement:
         )
 
 
-def among(several: Rater, samples: Samples) -> MeanAgreement:
+def agreement_of_raters(several: Rater, samples: Samples) -> MeanAgreement:
     """Returns the mean agreement of every two of a rater's raters."""
     both = combinations(several.raters, 2)
-    return MeanAgreement([Within(first.upward, second.upward, samples) for first, second in both])
+    return MeanAgreement([EditRanking(first.upward, second.upward, samples) for first, second in both])
 
 
-def separated_pairs(
+def find_separated_pairs(
     values: ByItem, samples: Samples, models: Collection[str], *, level: float = ALPHA
 ) -> list[tuple[str, str]]:
     """Returns the pairs of edit models (worse, better) that a rater separates: paired t on common edits, Holm's p
@@ -232,7 +232,7 @@ def separated_pairs(
     ]
 
 
-def _of_proven(count: int, first: Collection[tuple[str, str]], second: Collection[tuple[str, str]]) -> Span | None:
+def _bound_share(count: int, first: Collection[tuple[str, str]], second: Collection[tuple[str, str]]) -> Span | None:
     """Returns the range from the share of `count` pairs that both order alike to 1 less the share ordered otherwise."""
     if not count:
         return None

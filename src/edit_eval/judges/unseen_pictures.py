@@ -118,7 +118,7 @@ _MENTIONED = re.compile(r"image|picture|photo|attachment|visual (?:content|input
 _UNSEEN = re.compile("|".join(f"(?:{pattern})" for pattern in (*_ENGLISH, *_CHINESE)), re.I)
 
 
-def unseen(text: str) -> bool:
+def says_picture_unseen(text: str) -> bool:
     """True if a text, without thoughts, says that the picture, or one of the two, cannot be seen."""
     if not _MENTIONED.search(text):
         return False

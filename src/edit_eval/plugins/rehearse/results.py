@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edit_eval.execution.checks import asked
-from edit_eval.plugins.preparation.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
-from edit_eval.plugins.rehearse.found import FAULTS, Digest, FaultRehearsed, ModelRehearsed
+from edit_eval.execution.checks import call_class_method
+from edit_eval.plugins.preparation.fitting import CONTEXT, Need, PlacedModel, host_need_of, need_of
+from edit_eval.plugins.rehearse.document import FAULTS, Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.plugins.rehearse.stand_ins import StandIns
 from edit_eval.plugins.rehearse.start import RehearsedStart
@@ -22,14 +22,14 @@ CUDA_LIBRARIES = 3 << 30
 """What CUDA's libraries may take of the host in a process, besides a model's weights: a bound, not measured yet."""
 
 
-def models_of(doctor: Sequence[Wanted], made: StandIns, first: RehearsedStart) -> Iterator[ModelRehearsed]:
+def models_of(doctor: Sequence[PlacedModel], made: StandIns, first: RehearsedStart) -> Iterator[ModelRehearsed]:
     """Yields what came of each model."""
     said = {wanted.model.key: need_of(wanted) for wanted in doctor}
     for wanted in first.wanted:
         yield _model(wanted, said.get(wanted.model.key), made, first)
 
 
-def _model(wanted: Wanted, said: Need | None, made: StandIns, first: RehearsedStart) -> ModelRehearsed:
+def _model(wanted: PlacedModel, said: Need | None, made: StandIns, first: RehearsedStart) -> ModelRehearsed:
     key, need = wanted.model.key, need_of(wanted)
     marks = [mark for mark in first.marks if mark["model"] == key]
     memory, activities = (first.results.memory, first.results.activities) if first.results else ((), ())
@@ -40,11 +40,11 @@ def _model(wanted: Wanted, said: Need | None, made: StandIns, first: RehearsedSt
     width = max((len(place) for place in wanted.places), default=1)
     measured = _most(sum(mark["weights"].values()) for mark in loaded)
     measured = None if measured is None else measured // width
-    offloaded = wanted.section.placement.offload != "none" and wanted.on_gpu
+    offloaded = wanted.section.placement.offload != "none" and wanted.is_on_gpu
     if offloaded:  # on the card there is only what computes
         measured = _most(mark["weights"].get("cuda", 0) for mark in loaded)
     host, host_peak = host_need_of(wanted), None
-    if wanted.on_gpu:
+    if wanted.is_on_gpu:
         host_peak = _most(mark["host"] for mark in marks if mark["host"])
     peak = _most(mark["peak"] // width for mark in works if "peak" in mark)
     seen = [use for use in memory if use.model == name and use.kind == ("editing" if kind == "edit" else "judging")]
@@ -62,7 +62,11 @@ def _model(wanted: Wanted, said: Need | None, made: StandIns, first: RehearsedSt
         one_step = unit - (steps - 1) * step
     elif steps == 1:
         one_step = unit
-    said_load, said_unit, _ = asked(wanted.section, made.configuration.folder, "duration") or (None, None, "")
+    said_load, said_unit, _ = call_class_method(wanted.section, made.configuration.folder, "duration") or (
+        None,
+        None,
+        "",
+    )
     misses = []
     whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
     if whole and need is not None and measured is not None:
@@ -101,13 +105,13 @@ def _model(wanted: Wanted, said: Need | None, made: StandIns, first: RehearsedSt
 
 def _miss(what: str, measured: int, predicted: int, *, both: bool) -> list[str]:
     """Returns a line if the measured bytes lie further from the predicted ones than is allowed, in either direction."""
-    off = off_by(measured, predicted)
+    off = relative_excess(measured, predicted)
     if not is_far(off, both=both):
         return []
     return [Text("{}: {:.2f} GiB, and {:.2f} were predicted ({:+.0%})", what, measured / 2**30, predicted / 2**30, off)]
 
 
-def off_by(measured: int, predicted: int) -> float:
+def relative_excess(measured: int, predicted: int) -> float:
     """Returns how much larger the measured bytes are, as a share of the predicted ones."""
     return measured / predicted - 1 if predicted else 0.0
 
@@ -119,7 +123,7 @@ def is_far(off: float, *, both: bool) -> bool:
 
 def is_far_on_host(measured: int, predicted: int) -> bool:
     """True if a process takes more of the host than is allowed beside what CUDA's libraries may take there."""
-    return is_far(off_by(measured - CUDA_LIBRARIES, predicted), both=False)
+    return is_far(relative_excess(measured - CUDA_LIBRARIES, predicted), both=False)
 
 
 def _most(values: Any) -> int | None:
@@ -172,7 +176,7 @@ def failures_of(first: RehearsedStart) -> Iterator[str]:
             yield Text("{}: {}", record.sample_id, reason)
 
 
-def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
+def outcomes_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
     """Returns what the run has made of each planted fault."""
     faults = []
     batches = any(w.model.kind == "judge" and w.section.placement.batch_size > 1 for w in last.wanted)

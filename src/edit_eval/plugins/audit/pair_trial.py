@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from edit_eval.benchmarks.contract import AUDIT
-from edit_eval.plugins.audit.measure import CHANCE, NEARLY, Measure, above_chance, average, share
+from edit_eval.plugins.audit.measure import CHANCE, NEARLY, Measure, average, compare_with_chance, share
 from edit_eval.records import NO_EDIT, Results, Scale, Status
-from edit_eval.statistics.battles import Fought, fought
+from edit_eval.statistics.battles import BattleOutcome, battle_outcome
 from edit_eval.statistics.votes import BACKWARD, FORWARD, shares
 from edit_eval.text import Text
 
@@ -43,7 +43,7 @@ class ShownPair:
     axis: str
     disputed: bool
     status: Status
-    came: Fought
+    came: BattleOutcome
     """`first`: the better one is preferred."""
     share: float | None
     """Share of the better one, over both orders; None if an order has no answer."""
@@ -65,7 +65,7 @@ class PairTrial:
     span: float = 1.0
 
     @classmethod
-    def of(cls, results: Results, judge: str) -> PairTrial:
+    def from_results(cls, results: Results, judge: str) -> PairTrial:
         """Collects the answers by one judge of an audit's run; pairs that were not drawn are left out."""
         facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         score = results.scoring[judge].headline
@@ -84,7 +84,7 @@ class PairTrial:
                     better=fact["rung"],
                     worse=fact["other"],
                     status=battle.status,
-                    came=fought(battle, score),
+                    came=battle_outcome(battle, score),
                     share=None if got is None else math.fsum(got) / 2,
                     first=None if got is None else (got[0] + 1 - got[1]) / 2,
                     tie=0.0 if given is None else math.fsum(tie for _, tie in given.values()) / 2,
@@ -110,14 +110,14 @@ class PairTrial:
             if not pair.view and not pair.disputed and pair.better != pair.worse and pair.share is not None
         ]
 
-    def in_view(self, view: str) -> list[tuple[ShownPair, ShownPair]]:
+    def compare_view(self, view: str) -> list[tuple[ShownPair, ShownPair]]:
         """Returns pairs answered both in that view and as they are, the plain one first."""
         plain = {(pair.scene, pair.better, pair.worse): pair for pair in self.plain}
         pairs = ((plain.get((pair.scene, pair.better, pair.worse)), pair) for pair in self.shown if pair.view == view)
         return [(as_it_is, pair) for as_it_is, pair in pairs if as_it_is is not None and pair.share is not None]
 
 
-def in_order(pairs: Sequence[ShownPair], floor: float | None) -> Measure:
+def measure_order(pairs: Sequence[ShownPair], floor: float | None) -> Measure:
     """Computes the better one's share."""
     return share([pair.share or 0.0 for pair in pairs], [pair.scene for pair in pairs], floor=floor)
 
@@ -128,18 +128,23 @@ def measures_of(
     """Returns all measures of a judge of two edits, held against these floors; `error` is for the kinds of pairs."""
     plain, scenes = trial.plain, [pair.scene for pair in trial.plain]
     gains = {
-        view: [(after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.in_view(view)]
+        view: [
+            (after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.compare_view(view)
+        ]
         for view in ("words_en", "words_zh")
     }
     asked = [pair for pair in trial.shown if pair.view == "instruction" and pair.share is not None]
     return {
-        "order": in_order(plain, order),
-        "right_over_copy": in_order(_kind(plain, RIGHT, "copy"), right_first),
-        "right_over_other": in_order(_kind(plain, RIGHT, "other"), right_first),
+        "order": measure_order(plain, order),
+        "right_over_copy": measure_order(_kind(plain, RIGHT, "copy"), right_first),
+        "right_over_other": measure_order(_kind(plain, RIGHT, "other"), right_first),
         **_kinds(trial, error),
         "instruction": share([1 - (pair.share or 0.0) for pair in asked], [pair.scene for pair in asked], floor=looks),
         "contradictions": share(
-            [float(pair.came is Fought.CONTRADICTION) for pair in plain], scenes, floor=CONTRADICTIONS, bound="at_most"
+            [float(pair.came is BattleOutcome.CONTRADICTION) for pair in plain],
+            scenes,
+            floor=CONTRADICTIONS,
+            bound="at_most",
         ),
         "same_again": _same(trial, "again"),
         "same_in_language": _same(trial, "language"),
@@ -150,15 +155,15 @@ def measures_of(
             for view, some in gains.items()
         },
         "unscored": share(
-            [float(pair.came is Fought.MISSING) for pair in trial.shown],
+            [float(pair.came is BattleOutcome.MISSING) for pair in trial.shown],
             [pair.scene for pair in trial.shown],
             floor=unscored,
             bound="at_most",
         ),
         # Nothing is required of the following.
-        "called_equal": _called_equal(trial),
+        "called_equal": _measure_ties(trial),
         "first_shown": share([pair.first or 0.0 for pair in plain], scenes, floor=None),
-        "right_first": in_order([pair for pair in plain if pair.better == RIGHT], None),
+        "right_first": measure_order([pair for pair in plain if pair.better == RIGHT], None),
     }
 
 
@@ -176,13 +181,13 @@ def _kinds(trial: PairTrial, error: float) -> dict[str, Measure]:
         if name in ("right_over_copy", "right_over_other"):
             continue
         if worse == "dose_75":
-            measure = in_order(some, None)
+            measure = measure_order(some, None)
             measures[name] = structs.replace(
                 measure, floor=NEARLY, passed=measure.value is not None and measure.value >= NEARLY
             )
             continue
         outcomes = [pair.share or 0.0 for pair in some]
-        measures[name], chances[name] = above_chance(outcomes, [pair.scene for pair in some])
+        measures[name], chances[name] = compare_with_chance(outcomes, [pair.scene for pair in some])
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
         holds = holds and chances[name] <= error / (len(chances) - place)
@@ -192,12 +197,12 @@ def _kinds(trial: PairTrial, error: float) -> dict[str, Measure]:
 
 def _same(trial: PairTrial, view: str) -> Measure:
     """Computes how often the outcome is the same in a view that should change nothing."""
-    rows = trial.in_view(view)
+    rows = trial.compare_view(view)
     same = [float(before.came is after.came) for before, after in rows]
     return share(same, [after.scene for _, after in rows], floor=SAME_OUTCOME)
 
 
-def _called_equal(trial: PairTrial) -> Measure:
+def _measure_ties(trial: PairTrial) -> Measure:
     """Computes how often one edit, shown twice, is called equal. A judge that does not is as likely to contradict
     itself as to prefer either, which raises no strength: nothing is required of it."""
     rows = [pair for pair in trial.shown if pair.better == pair.worse and pair.share is not None]

@@ -19,12 +19,12 @@ import numpy as np
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.pairs.noise import Noise, expected_wrong
+from edit_eval.plugins.pairs.noise import Noise, estimate_wrong_pairs
 from edit_eval.records import Edit, Results, Sample, Status
 from edit_eval.statistics.intervals import cluster_codes
-from edit_eval.statistics.raters import judges_of, recorded_judges, retest
+from edit_eval.statistics.raters import judge_records, judges_of, retest
 from edit_eval.statistics.series import gain, series_of
-from edit_eval.statistics.summary import known
+from edit_eval.statistics.summary import context_of_run
 from edit_eval.statistics.votes import Vote
 from edit_eval.text import Text
 
@@ -128,7 +128,7 @@ def _address(edit: Edit) -> tuple[str, str, int]:
     return edit.sample_id, edit.edit_model, edit.edit_seed
 
 
-def pairs(
+def find_preference_pairs(
     results: Results,
     votes: Sequence[Vote] = (),
     *,
@@ -150,7 +150,7 @@ def pairs(
         if name not in results.judges:
             meant = did_you_mean(name, results.judges) or Text("; there are: {}", list(results.judges))
             raise ConfigurationError(Text("--judges {}: not in this run{}", name, meant))
-    sees, said, results = known(results).sees, _votes(votes), results.once
+    sees, said, results = context_of_run(results).sees, _votes(votes), results.unique_results
     unfit = tuple(name for name in results.judges if sees.get(name) == "not_last")
     heard = [_rater(results, name) for name in judges or results.judges if name in judges or name not in unfit]
     if not said and not heard and unfit:
@@ -184,7 +184,7 @@ def pairs(
     for sample in samples:
         of_sample: list[PreferencePair] = []
         for a, b in every.of[sample.id]:
-            preferred = _preferred(sample, a, b, heard, said.get(_pair(a, b)), agree, margin)
+            preferred = _find_preference(sample, a, b, heard, said.get(_pair(a, b)), agree, margin)
             if isinstance(preferred, PreferencePair):
                 of_sample.append(preferred)
             else:
@@ -200,7 +200,7 @@ def pairs(
         per_sample=per_sample,
         left_out=len(results.samples) - len(samples),
         opposed=opposed,
-        judges=tuple(_judged(rater, every, pairs, results) for rater in heard),
+        judges=tuple(_summarise_judge(rater, every, pairs, results) for rater in heard),
         people=sum(PEOPLE in pair.by for pair in pairs),
         unfit=unfit,
         licence=str(results.about.get("licence", "")),
@@ -242,7 +242,7 @@ def _rater(results: Results, judge: str) -> _Rater:
             values.setdefault((judgement.sample_id, judgement.edit_model, judgement.edit_seed), []).append(
                 judgement.scores[series.score]
             )
-    recorded = recorded_judges(results).get(judge) or {}
+    recorded = judge_records(results).get(judge) or {}
     parameters = recorded.get("parameters")
     weights = parameters.get("model_name") or parameters.get("model") if isinstance(parameters, Mapping) else None
     return _Rater(judge, series.score, gain(series.scale), str(weights or judge), _noise(results, judge), values)
@@ -272,12 +272,12 @@ def _votes(votes: Sequence[Vote]) -> dict[frozenset[tuple[str, str, int]], dict[
             continue
         left, right = ((vote.sample_id, model, vote.edit_seed) for model in (vote.left, vote.right))
         of_pair = shares.setdefault(frozenset([left, right]), {left: [], right: []})
-        of_pair[left].append(vote.left_gets)
-        of_pair[right].append(1 - vote.left_gets)
+        of_pair[left].append(vote.share_of_left)
+        of_pair[right].append(1 - vote.share_of_left)
     return {pair: {edit: math.fsum(of) / len(of) for edit, of in of_pair.items()} for pair, of_pair in shares.items()}
 
 
-def _preferred(
+def _find_preference(
     sample: Sample,
     a: Edit,
     b: Edit,
@@ -327,7 +327,7 @@ def _edit(edit: Edit, heard: Sequence[_Rater]) -> EditOf:
     return EditOf(edit_model=edit.edit_model, edit_seed=edit.edit_seed, image=edit.image, scores=scores)
 
 
-def _judged(rater: _Rater, every: _Every, pairs: Sequence[PreferencePair], results: Results) -> JudgeOfPairs:
+def _summarise_judge(rater: _Rater, every: _Every, pairs: Sequence[PreferencePair], results: Results) -> JudgeOfPairs:
     """Returns how many pairs a judge prefers, and how many of them its noise is expected to have turned."""
     mine = {
         frozenset([(pair.sample, of.edit_model, of.edit_seed) for of in (pair.chosen, pair.rejected)])
@@ -337,7 +337,7 @@ def _judged(rater: _Rater, every: _Every, pairs: Sequence[PreferencePair], resul
     wrong = None
     if mine and rater.noise is not None and rater.noise.sd > 0:
         every_margin = [(a, b, size) for of in every.of.values() for a, b in of if (size := rater.margin(a, b))]
-        wrong = expected_wrong(
+        wrong = estimate_wrong_pairs(
             np.array([size for _, _, (size, _) in every_margin]),
             np.array([error for _, _, (_, error) in every_margin]),
             cluster_codes([every.clusters[a.sample_id] for a, _, _ in every_margin]),

@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import NoReturn
 
-from edit_eval.config.components import code_named, locate
+from edit_eval.config.components import get_named_code, locate
 from edit_eval.errors import ExitCode, NotDrawn
 from edit_eval.text import Text
 
@@ -31,17 +31,17 @@ def page_of(run: Path) -> Path:
     return run / "report" / ("index.html" if locate("display", "page") else "report.md")
 
 
-def to_send(run: Path) -> tuple[Path, ...]:
+def report_files(run: Path) -> tuple[Path, ...]:
     """Returns the files of a run's report to send elsewhere: the page, which needs no other, and the numbers."""
     return page_of(run), run / "report" / "summary.json"
 
 
-def draw_apart(run: Path) -> str:
+def render_report(run: Path) -> str:
     """Draws the report of the run in `run` with the program `edit_eval.verbs.drawing`; returns a note, or nothing.
 
     Raises `NotDrawn` if it cannot be written; the run's records stay as they were.
     """
-    code, written = _in_a_copy(run) if _can_be_copied() else _in_another_interpreter(run)
+    code, written = _run_fork(run) if _can_fork() else _run_interpreter(run)
     if not code:
         return "" if locate("display", "page") else Text("no page is drawn: no display that draws one is installed")
     last = (written.strip().splitlines() or ["no message"])[-1]
@@ -53,10 +53,10 @@ def draw_apart(run: Path) -> str:
     raise NotDrawn(kept, run, code if disk else ExitCode.BUG)
 
 
-def _in_another_interpreter(run: Path) -> tuple[int, str]:
+def _run_interpreter(run: Path) -> tuple[int, str]:
     """Returns its exit code, negative if a signal ended it, and what it printed as errors."""
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "edit_eval.verbs.drawing", str(run), json.dumps(code_named())],
+        [sys.executable, "-P", "-m", "edit_eval.verbs.drawing", str(run), json.dumps(get_named_code())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -65,12 +65,12 @@ def _in_another_interpreter(run: Path) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def _can_be_copied() -> bool:
+def _can_fork() -> bool:
     """True if no other thread could hold a lock, and no GPU's driver is loaded, neither of which survives a copy."""
     return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
-def _in_a_copy(run: Path) -> tuple[int, str]:
+def _run_fork(run: Path) -> tuple[int, str]:
     """Does the same with a fork of this process."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
@@ -80,7 +80,7 @@ def _in_a_copy(run: Path) -> tuple[int, str]:
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads that libraries keep for themselves, all idle
         copy = os.fork()
     if not copy:
-        _draw_and_end(run, writing)
+        _render_and_exit(run, writing)
     os.close(writing)
     try:
         with open(reading, encoding="utf-8", errors="replace") as written:
@@ -93,7 +93,7 @@ def _in_a_copy(run: Path) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(ended), said
 
 
-def _draw_and_end(run: Path, errors: int) -> NoReturn:
+def _render_and_exit(run: Path, errors: int) -> NoReturn:
     """Draws, in the copy, and ends it; `errors` is where its errors go."""
     code = 1
     try:

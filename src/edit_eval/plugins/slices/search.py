@@ -151,7 +151,7 @@ def slices(
         _slice(conditions, group, test, asked, known, values, clusters, there)
         for (conditions, group), test in zip(groups.items(), tested.tests, strict=True)
     ]
-    best, worst = _listed(every, 1), _listed(every, -1)
+    best, worst = _select_slices(every, 1), _select_slices(every, -1)
     return Slices(
         edit_model=edit_model,
         against=against,
@@ -266,7 +266,7 @@ def _slice(
     )
 
 
-def _listed(every: Sequence[Slice], side: int) -> list[Slice]:
+def _select_slices(every: Sequence[Slice], side: int) -> list[Slice]:
     """Returns the slices of one side, the surest first; a combination only where it is surer than each of its parts."""
     of_side = [slice_ for slice_ in every if slice_.difference * side > 0]
     alone = {slice_.conditions[0]: _sureness(slice_) for slice_ in every if len(slice_.conditions) == 1}
