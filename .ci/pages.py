@@ -138,7 +138,7 @@ def find_class(name: str) -> type[Any]:
     `kind.name`; of an analysis its document."""
     kind, dot, registered = name.partition(".")
     if dot:
-        named: Any = components.named(typing.cast(Kind, kind), registered)
+        named: Any = components.import_registered(typing.cast(Kind, kind), registered)
         return typing.cast(type[Any], find_inner(named.__orig_bases__[0]) if kind == "analysis" else named)
     stem, _, name = name.rpartition(":")
     starts = re.compile(rf"^class {name}\b", re.MULTILINE)
@@ -235,7 +235,7 @@ class FieldPage:
         if words[0] == "top":
             yield from write_table("| key | what it is |", ((f"`{key}`", what) for key, what in top_keys().items()))
         elif words[0] == "types":
-            known = components.known(typing.cast(Kind, words[1]))
+            known = components.list_components(typing.cast(Kind, words[1]))
             yield from write_table(
                 "| type | what it is |", ((f"`{each.name}`", write_words(each.summary)) for each in known)
             )

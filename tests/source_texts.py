@@ -135,7 +135,7 @@ def of_python(source: str) -> Iterator[tuple[int, str]]:
         if isinstance(node.func, ast.Name) and node.func.id == "Text" and isinstance(first, ast.Constant):
             context = [ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg == "context"]
             yield node.lineno, CONTEXT.join([*context, first.value])
-        elif _called(node) == "counted" and isinstance(last, ast.Constant):
+        elif _called(node) == "pluralize" and isinstance(last, ast.Constant):
             yield node.lineno, f"{{}} {ast.literal_eval(last)}"
 
 
@@ -249,7 +249,7 @@ def losses(source: str) -> Iterator[int]:
 def _has_text(node: ast.AST, named: set[str]) -> bool:
     """Whether a value is a Text, or a list of some."""
     match node:
-        case ast.Call(func=ast.Name(id="Text" | "counted" | "joined")):
+        case ast.Call(func=ast.Name(id="Text" | "pluralize" | "join_texts")):
             return True
         case ast.Name(id=name):
             return name in named

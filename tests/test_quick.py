@@ -203,7 +203,7 @@ def test_in_this_house() -> None:
     assert tree.components["gc"] == {"src/edit_eval/plugins/gc/verb.py"}
     assert len(tree.reached(["src/edit_eval/records.py"])) > 0.9 * len(tree.tests)
     plugin = tree.reached(["src/edit_eval/plugins/gc/holdings.py"])
-    assert plugin["tests/plugins/gc/test_tidying.py"] == 1
+    assert plugin["tests/plugins/gc/test_holdings.py"] == 1
     assert len(plugin) < 40
     assert "tests/docs/test_guides.py" in tree.reached(["docs/tutorial.md"])
     weights = tree.reached(["tests/tiny_models.py"])

@@ -44,7 +44,7 @@ MEASURED = re.compile(
 """What decides nothing until a test has looked at it."""
 UNCERTAIN = re.compile(r"\b(standard_error|error|std|sd|stdev|deviation|variance|spread|retest_sd|ci95\w*|\w+_ci95)$")
 QUANTILES = {1.28, 1.64, 1.645, 1.96, 1.959964, 2.33, 2.576, 0.025, 0.975}
-WRITING = {"span", "bracketed", "format_signed_span", "bounds", "ends", "rank"}
+WRITING = {"span", "format_interval", "format_signed_span", "bounds", "ends", "rank"}
 """Functions that write an interval or a rank."""
 TOLD = re.compile(r"ci95|rank|bound|worst_case|best_case|^ends$|^known$|interval|^its_?\w*$")
 TITLES = {"Rank", "95% interval"}
@@ -107,7 +107,7 @@ def told(node: ast.AST) -> bool:
             return all(map(told, each))
         case ast.Starred(value=value):
             return told(value)
-        case ast.Call(func=function, args=[first, *_]) if last_name(function) == "turned":
+        case ast.Call(func=function, args=[first, *_]) if last_name(function) == "flip_interval":
             return told(first)
         case ast.Name() | ast.Attribute() | ast.Subscript():
             parts = [last_name(each) for each in ast.walk(node) if last_name(each)]
@@ -257,7 +257,7 @@ def test_no_template_claims_what_it_has_not_done(path: Path) -> None:
         "low = row.mean - 1.96 * row.std / math.sqrt(row.n)",
         "Column(Text('95% interval'), lambda row: f'{row.low - row.reach:.2f}–{row.low + row.reach:.2f}')",
         "words = f'{value - 2 * row.standard_error:.2f}'",
-        "formats.bracketed((mean - reach, mean + reach), 2)",
+        "formats.format_interval((mean - reach, mean + reach), 2)",
         "formats.span([low, high])",
         "format_signed_span(interval_of(values))",
         "Column(Text('Rank'), lambda row: 1 + sum(other.worth > row.worth for other in rows))",
@@ -271,7 +271,7 @@ def test_no_template_claims_what_it_has_not_done(path: Path) -> None:
         "best = a if a.mean > b.mean else b",
         "ahead = found['difference'] > 0.5",
         "drifted = abs(drift.mean) > 2 * drift.spread",
-        "low, high = sorted(means)[25], sorted(means)[974]\nText('[{}, {}]', formats.bracketed((low, high)))",
+        "low, high = sorted(means)[25], sorted(means)[974]\nText('[{}, {}]', formats.format_interval((low, high)))",
         "if ends is not None and (ends[0] > 0 or ends[1] < 0): pass",
     ],
 )
@@ -289,7 +289,7 @@ def test_one_that_would_is_refused(planted: str) -> None:
         "Line(Correction.of(found['family']).words())",
         "Column(Text('95% interval'), lambda row: format_signed_span(row.found.ci95, row.digits))",
         "Column(Text('Rank'), lambda row: formats.rank(row.column.rank))",
-        "formats.bracketed(formats.turned(pair.ci95, sign), digits)",
+        "formats.format_interval(formats.flip_interval(pair.ci95, sign), digits)",
         "shown = '' if found['ci95'] is None else signed(found['difference'])",
     ],
 )

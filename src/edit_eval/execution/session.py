@@ -56,7 +56,7 @@ from edit_eval.text import Text
 
 def driver_of(configuration: Configuration) -> Driver:
     """Returns the driver of the name that the configuration gives; nothing begins yet."""
-    driver: Driver = import_registered("driver", configuration.execution.driver).of(configuration)
+    driver: Driver = import_registered("driver", configuration.execution.driver).from_configuration(configuration)
     return driver
 
 

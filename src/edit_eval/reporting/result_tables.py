@@ -18,12 +18,14 @@ from edit_eval.text import Text, join_texts
 # Shared by every table of scores. A row says whether all is scored (`complete`) and links to its samples (`to`).
 SCORED: Column[Any] = Column(
     Text("Scored"),
-    lambda row: row.scored,
+    lambda row: row.coverage_text,
     look=lambda row: "" if row.complete else "problem",
-    to=lambda row: row.to() if row.complete else row.to(show="failed"),
+    to=lambda row: row.link_to_samples() if row.complete else row.link_to_samples(show="failed"),
 )
 IMAGES: Column[Any] = Column(Text("Images"), lambda row: row.images)
-MEAN: Column[Any] = Column(Text("Mean"), lambda row: row.mean, look="strong", to=lambda row: row.to(show="worst"))
+MEAN: Column[Any] = Column(
+    Text("Mean"), lambda row: row.mean, look="strong", to=lambda row: row.link_to_samples(show="worst")
+)
 INTERVAL: Column[Any] = Column(Text("95% interval"), lambda row: row.interval)
 
 _MEANS = "mean of categories"

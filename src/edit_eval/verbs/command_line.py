@@ -334,12 +334,16 @@ def _with_options(name: str, command: Any) -> Any:
 
 def let_option_answer(name: str, **given: Any) -> bool:
     """True if an option that was added to this verb has answered in its place; `given` is what the verb is about."""
-    return any(option.before(parameters, **given) for option, parameters in _added.get(name, ()))
+    return any(option.answer_instead(parameters, **given) for option, parameters in _added.get(name, ()))
 
 
 def collect_arguments(name: str) -> dict[str, Any]:
     """Returns what the options that were added to this verb add to what it asks for, by the words of Python."""
-    return {key: value for option, parameters in _added.get(name, ()) for key, value in option.adds(parameters).items()}
+    return {
+        key: value
+        for option, parameters in _added.get(name, ())
+        for key, value in option.extra_arguments(parameters).items()
+    }
 
 
 def reasons(name: str, **given: Any) -> list[str]:
@@ -349,7 +353,7 @@ def reasons(name: str, **given: Any) -> list[str]:
 
 def write_option_files(name: str, **given: Any) -> list[Path]:
     """Returns the files that the options added to this verb have written beside its own; `given` is what it wrote."""
-    return [path for option, parameters in _added.get(name, ()) for path in option.wrote(parameters, **given)]
+    return [path for option, parameters in _added.get(name, ()) for path in option.write_files(parameters, **given)]
 
 
 _TYPED: dict[Literal["verb", "analysis"], Callable[..., None]] = {"verb": _verb, "analysis": _analysis_verb}
