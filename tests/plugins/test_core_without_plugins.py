@@ -207,7 +207,7 @@ for place in places:
 """The same in a copy of a process for each place: it has others' modules, which take a second, and none of ours."""
 
 
-COPIES = 9
+COPIES = 10
 
 
 def codes() -> dict[str, frozenset[int]]:
