@@ -144,7 +144,7 @@ class PushedExperiment:
     samples: tuple[Sample, ...]
     edit_models: tuple[Identity, ...]
     judges: tuple[_Judge, ...]
-    asked: Mapping[str, list[tuple[_QuestionDigest, ...]]]
+    questions_by_judge: Mapping[str, list[tuple[_QuestionDigest, ...]]]
 
     @property
     def judges_of_one(self) -> tuple[_Judge, ...]:
@@ -374,7 +374,7 @@ def _build_run(file: _File, name: str) -> PushedRun:
         samples=samples,
         edit_models=tuple(file.edit_models),
         judges=tuple(file.judges),
-        asked=asked,
+        questions_by_judge=asked,
         makers={
             model.name: file.makers.get(model.name, digest([model.digest, model.seed])) for model in file.edit_models
         },
