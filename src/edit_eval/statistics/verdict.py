@@ -611,7 +611,6 @@ def _is_informative(scores: Sequence[float]) -> bool:
 
 
 def _battle_opinion(judge: str, of: JudgeBattles, known: VerdictContext) -> Opinion:
-    """Returns the opinion of a judge that compares, by its headline."""
     scored = of.headline
     rows = sorted(scored.strengths, key=lambda strength: (strength.strength is None, -(strength.strength or 0.0)))
     decided = scored.n_decided

@@ -167,7 +167,6 @@ class MeanAgreement:
         self._parts = parts
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """Returns the mean for each row of weights."""
         correlations = [part(weights) for part in self._parts]
         if all(isinstance(part, EditRanking) for part in self._parts):
             return _through_z(correlations, [0] * len(correlations), len(weights))
