@@ -23,7 +23,7 @@ NOT_FOR_STRANGERS = {
     "unlinted",
     "is_official",
     "unlike_theirs",
-    "by_name",
+    "find_model",
     "__name__",
     "Parameters",
 }

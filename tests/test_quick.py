@@ -58,7 +58,7 @@ HOUSE = {
     ),
     "tests/test_planted.py": "def test(planted): ...\n",
     "tests/plugins/sweep/test_sweep.py": "def test(): ...\n",
-    "tests/reporting/test_page.py": "from edit_eval.plugins.page import page\n",
+    "tests/reporting/test_page.py": "from edit_eval.reporting import page\n",
     "tests/test_in_a_worker.py": 'PROGRAM = "from edit_eval.records import Status"\n',
 }
 STORED = {"store/test_journal.py": 1, "store/test_journal_of_many.py": 1}

@@ -282,7 +282,7 @@ def _by_one_win_more(original: Wording) -> Wording:
 
 
 PLANTED = {
-    "the best own mean is first": (concluded, "ranked", _by_own_means),
+    "the best own mean is first": (concluded, "sort_by_place", _by_own_means),
     "a lead is no difference": (concluded, "_contest", _always_level),
     "more pictures never help": (concluded, "_more", _settled),
     "ten times as many pictures": (concluded, "_more", _ten_times),

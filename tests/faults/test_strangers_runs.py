@@ -470,7 +470,7 @@ def test_a_reader_runs_nothing_opens_nothing_else_and_ends(
 ) -> None:
     _, craft = ATTACKS[name]
     monkeypatch.setattr(
-        components, "registered", lambda: (*REGISTERED, Registered("protocol", "theirs", "trap:P", "x 1"))
+        components, "list_registrations", lambda: (*REGISTERED, Registered("protocol", "theirs", "trap:P", "x 1"))
     )
     craft(handed)
     began = time.process_time()

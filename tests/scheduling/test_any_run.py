@@ -292,7 +292,7 @@ class Run:
             self.order_of_edits.append(task.units[0])
         return {"do": "run", "task": task.number, "units": task.units}
 
-    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+    def record_results(self, task: Task, message: dict[str, Any], device: str) -> None:
         if task.model.startswith("edit:"):
             self._made(task.units[0])
             return self._settle(task.units[0])
@@ -301,7 +301,7 @@ class Run:
                 unclear = cell in self.situation.unclear and not self.matrix.replies(cell)
                 self._answer(task, cell, Reply(text="hm" if unclear else "7"))
 
-    def failed(self, task: Task, reason: str, device: str) -> None:
+    def record_failure(self, task: Task, reason: str, device: str) -> None:
         if task.model.startswith("edit:"):
             number = task.units[0]
             self.matrix.set_edit(number, replace(self.matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))

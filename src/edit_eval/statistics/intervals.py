@@ -209,8 +209,8 @@ class Estimate:
         return [max(lowest, low), min(highest, high)]
 
     def p_value(self, at: float = 0.0) -> float | None:
-        """Returns the two-sided p of "the true mean is `at`": `hull_p_value`, of 0 where `is_decided_by_signs` the exact
-        one; None if there is neither.
+        """Returns the two-sided p of "the true mean is `at`": `hull_p_value`, of 0 where
+        `is_decided_by_signs` the exact one; None if there is neither.
         """
         if at == 0.0 and self.signs is not None and self.is_decided_by_signs:
             return self.signs.p

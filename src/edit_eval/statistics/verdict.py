@@ -418,7 +418,6 @@ def verdict(
 
 
 def _wins_by_judge(comparison: PairedTests, known: VerdictContext) -> dict[str, set[tuple[str, str]]]:
-    """Returns of each judge whom it shows to be better than whom."""
     shown: dict[str, set[tuple[str, str]]] = {}
     every = [(pair.judge, pair.a, pair.b, pair.scores_better) for pair in comparison.pairs]
     every += [
@@ -503,7 +502,6 @@ def _opinion(
 
 
 def _fewest(name: str, others: Iterable[str], pairs: Mapping[frozenset[str], Pair]) -> tuple[str, int]:
-    """Returns with whom one has the fewest source images in common, and how many."""
     shared = [(pair.clusters, other) for other in others if (pair := pairs.get(frozenset((name, other)))) is not None]
     return min(shared)[::-1] if shared else (next(iter(others)), 0)
 
@@ -518,7 +516,6 @@ def _two(ends: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 def _contest(best: str, other: str, pair: Pair) -> Contest:
-    """Turns a pair so that it is the first less the other, and more is better."""
     sign, outcome, images, failures = gain(pair.scale), pair.outcome, pair.by_image, pair.failures
     difference = None if pair.difference is None else sign * pair.difference
     contest = Contest(
@@ -704,7 +701,6 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
 
 
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names: Sequence[str]) -> Iterable[Advice]:
-    """Yields what to do next, the most useful first."""
     steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions, known)]
     unseen = [
         contest.images

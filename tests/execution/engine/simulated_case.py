@@ -30,10 +30,10 @@ class Notes:
     def order(self, task: Task) -> Message:
         return {"do": "run", "kind": "edit", "task": task.number, "units": task.units}
 
-    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+    def record_results(self, task: Task, message: dict[str, Any], device: str) -> None:
         self.finished.extend(task.units)
 
-    def failed(self, task: Task, reason: str, device: str) -> None:
+    def record_failure(self, task: Task, reason: str, device: str) -> None:
         for unit in task.units:
             self.set_aside[unit] = reason
 

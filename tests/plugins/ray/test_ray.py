@@ -43,11 +43,11 @@ class Kept:
     def order(self, task: Any) -> dict[str, Any]:
         return {"do": "run", "task": task.number, "units": task.units}
 
-    def done(self, task: Any, message: Any, device: str) -> None:
+    def record_results(self, task: Any, message: Any, device: str) -> None:
         self.made.append(task.units[0])
         self._work.settle(task.units[0])
 
-    def failed(self, task: Any, reason: str, device: str = "") -> None:
+    def record_failure(self, task: Any, reason: str, device: str = "") -> None:
         self.charges.append(task)
 
     attempt = failed
