@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import yaml
 
 from edit_eval.records import LANGUAGES, Results
@@ -12,9 +9,8 @@ from edit_eval.reporting.comparison_tables import columns_table, comparison_by_j
 from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
-from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
+from edit_eval.reporting.table import card_table, inline, markdown_sheet
 from edit_eval.reporting.verdict import verdict_sheet
-from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.summary import Summary
 
 MARK = "edit-eval"
@@ -56,7 +52,7 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         *(
             f"\n{card_table(table)}"
             for _, columns, pairs in comparison_by_judge(summary)
-            for table in _comparison(columns, pairs)
+            for table in (columns_table(columns), pairs_table(pairs))
         ),
         markdown_sheet(battle_sheet(summary.battles, results.edit_models), "en"),
         "",
@@ -92,10 +88,6 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
             "```",
         ]
     return "\n".join(lines) + "\n"
-
-
-def _comparison(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> list[Table[Any]]:
-    return [columns_table(columns), pairs_table(pairs)]
 
 
 def _type(results: Results) -> str:
