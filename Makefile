@@ -38,7 +38,7 @@ models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes w
 	$(BIN)/pytest tests -m models -n 2
 
 sdks: .venv/.dev .venv/.sdks  ## words in the makers' newest libraries that our tables do not know
-	$(BIN)/pytest tests/endpoints -m sdks -n 0
+	$(BIN)/pytest tests/plugins/endpoints -m sdks -n 0
 
 apis: .venv/.dev  ## one edit, one answer by each provider whose key is in the environment; at most a dollar
 	$(BIN)/pytest tests/plugins/closed_models -m apis -n 0

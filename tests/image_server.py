@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edit_eval.edit_models.image_endpoint import TINY_INSTRUCTION
+from edit_eval.plugins.endpoints.in_worker.image_endpoint import TINY_INSTRUCTION
 from scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """A judge's server that plays vLLM, SGLang, OpenAI or `transformers serve`, with each of what they have or without it.
 
 Which fields a server of a kind acts on, which it drops, and what it answers beside a completion was read in the
-sources that `edit_eval.judges.chat_servers` names. Its model is a table: the probability of each first token.
+sources that `chat_servers` names. Its model is a table: the probability of each first token.
 
 Standard library only.
 """

@@ -42,14 +42,14 @@ IMPORTED = {
             "edit_eval.workers.probe",
             "edit_eval.plugins.scenes.in_worker.benchmark",
             "edit_eval.plugins.rehearse.in_worker.fake_models",
-            "edit_eval.judges.chat_endpoint",
+            "edit_eval.plugins.endpoints.in_worker.chat_endpoint",
         ),
         *(
             "edit_eval.plugins.scenes.in_worker.editor",
             "edit_eval.plugins.scenes.in_worker.judge",
             "edit_eval.plugins.scenes.in_worker.ladder",
         ),
-        *("edit_eval.edit_models.image_endpoint", "aiohttp", "edit_eval.plugins.serve.opening"),
+        *("edit_eval.plugins.endpoints.in_worker.image_endpoint", "aiohttp", "edit_eval.plugins.serve.opening"),
     ),
 }
 DEAR = ("edit_eval.plugins.serve", "edit_eval.plugins.ray.driver", "edit_eval.__main__")

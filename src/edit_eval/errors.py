@@ -112,8 +112,8 @@ was `denied` the right, or `failed`; or it was `not made`."""
 class RequestError(ModelError):
     """A request to a server has failed for good. Says what is known, and leaves it to the engine whose fault that is.
 
-    `says`: what the server says that it is about (`edit_eval.endpoints.vocabulary.Says`); `status` of its last answer,
-    0 if none came; `seconds` for which it was tried; `ours`: edit-eval has started the server.
+    `says`: what the server says that it is about (`vocabulary.Says` of the plug-in `endpoints`); `status` of its last
+    answer, 0 if none came; `seconds` for which it was tried; `ours`: edit-eval has started the server.
     """
 
     def __init__(

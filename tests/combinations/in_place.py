@@ -24,9 +24,9 @@ from unittest import mock
 import typer.main
 
 from edit_eval import cli, evaluation
-from edit_eval.endpoints import client
 from edit_eval.execution.contract import Event, Gpu, Machine, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
+from edit_eval.plugins.endpoints.in_worker import client
 from edit_eval.reporting import render_subprocess
 from edit_eval.reporting import report as files
 from edit_eval.run import Run

@@ -257,7 +257,7 @@ def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> 
     text = (
         "from edit_eval import Analysis\n"
         "class Broken(Analysis):\n"
-        "    def wanted(self, records): raise ZeroDivisionError('nothing to divide')\n"
+        "    def select_parameters(self, records): raise ZeroDivisionError('nothing to divide')\n"
     )
     points = "analysis.broken = broken_analysis:Broken\nsection.broken = broken_analysis:Broken"
     named_by(place, "broken-analysis", points, broken_analysis=text)
@@ -272,7 +272,7 @@ def test_an_examiner_that_fails_is_named(place: Path, tmp_path: Path) -> None:
         "from edit_eval.store.examined import Examiner\n"
         "class Broken(Examiner):\n"
         "    def take(self, *of): raise ZeroDivisionError('nothing to divide')\n"
-        "    known = read = words = take\n"
+        "    load_examinations = read = words = take\n"
     )
     named_by(place, "broken-examiner", "examiner.broken = broken_examiner:Broken", broken_examiner=text)
     experiment: Any = None

@@ -10,12 +10,12 @@ import yaml
 from pydantic import TypeAdapter
 
 from edit_eval.config.placement import PLACEMENT_KEYS
-from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.edit_models.image_folder import ImageFolder
-from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.recorded import Recorded
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
 from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
+from edit_eval.plugins.endpoints.in_worker.image_endpoint import ImageEndpoint
 from edit_eval.plugins.local_judges.in_worker.judge_table import PUBLISHED
 from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL
 from edit_eval.plugins.local_judges.in_worker.transformers import TransformersJudge

@@ -162,7 +162,7 @@ def refuses_what_a_plugin_does(core: Typed) -> None:
 REST = """
 import contextlib, io, json, runpy, sys
 import edit_eval
-from edit_eval.config.components import import_class, known, locate
+from edit_eval.config.components import import_class, list_components, locate
 
 def typed(*words):
     sys.argv, out = ["edit-eval", *words], io.StringIO()
@@ -178,7 +178,7 @@ listed = typed("list", "--json")
 for name in {*dir(edit_eval)} - {*edit_eval.__all__}:
     getattr(edit_eval, name)
 assert hasattr(edit_eval, "score") == bool(locate("verb", "score"))
-for one in known("analysis"):
+for one in list_components("analysis"):
     assert import_class("analysis", one.class_path)
 print(listed)
 """
@@ -207,7 +207,7 @@ for place in places:
 """The same in a copy of a process for each place: it has others' modules, which take a second, and none of ours."""
 
 
-COPIES = 9
+COPIES = 10
 
 
 def codes() -> dict[str, frozenset[int]]:

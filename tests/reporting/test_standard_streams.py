@@ -60,8 +60,8 @@ def test_an_error_that_nobody_reads_keeps_its_exit_code(closed: int, tmp_path: P
 
 WRITER = """
 import sys
-from edit_eval.reporting.standard_streams import forgiving
-sys.stdout = forgiving(sys.stdout)
+from edit_eval.reporting.standard_streams import tolerant_stream
+sys.stdout = tolerant_stream(sys.stdout)
 print("\\n".join(map(str, range(100_000))))  # far more at a time than a pipe takes
 """
 

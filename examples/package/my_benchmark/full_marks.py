@@ -39,7 +39,7 @@ class FullMarks(Analysis[Shares]):
     document: ClassVar[type[Shares]] = Shares
     caption = Text("Share of scored edits with the best score.")
 
-    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+    def select_parameters(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Every judge whose scale has a best score."""
         scales: Mapping[str, Scale] = {name: records.results.scoring[name].scale for name in records.results.judges}
         return [{"judge": name} for name, scale in scales.items() if scale.best is not None]

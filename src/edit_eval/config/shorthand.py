@@ -14,14 +14,14 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.sections import NAME
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
-from edit_eval.judges.closed_judges import MAKERS, judge_of
+from edit_eval.judges.contract import MakersJudges
 from edit_eval.pictures import slug
 from edit_eval.text import Text
 
@@ -85,21 +85,26 @@ def _read_judge(written: str) -> ModelDraft | None:
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **HERE}}
         return ModelDraft("recorded", section, Text("replies from a file"))
-    maker, _, model = written.replace(":", "/", 1).partition("/")
-    if maker in MAKERS and model:
-        row = judge_of(maker, model)
+    makers = import_chat_endpoint()
+    if makers is not None and (known := makers.find_judge(written)):
         cost = Text("price not in our table")
-        if row.price is not None:
-            cost = Text("{:g} and {:g} USD for a million tokens read and written", *row.price)
-        params = {"api": maker, "model": model, **HERE}
-        words = Text("its key goes into ${}; {}", MAKERS[maker].key, cost)
-        return ModelDraft(plain_name(model), {"type": "chat_endpoint", "params": params}, words)
+        if known["price"] is not None:
+            cost = Text("{:g} and {:g} USD for a million tokens read and written", *known["price"])
+        params = {**known["params"], **HERE}
+        words = Text("its key goes into ${}; {}", known["key"], cost)
+        return ModelDraft(plain_name(params["model"]), {"type": "chat_endpoint", "params": params}, words)
     if HUB_MODEL.fullmatch(written):
         return weights("transformers", written, Text("on the Hugging Face Hub"))
-    for api in MAKERS:
-        if judge_of(api, written).model != f"{api}/*":
+    if makers is not None:
+        for api in makers.list_makers(written):
             raise ConfigurationError(Text("--judge {}: its maker is asked for it by `{}/{}`", written, api, written))
     return None
+
+
+def import_chat_endpoint() -> MakersJudges | None:
+    """Returns the class of judges behind servers, which knows makers' judges by name; None without its plug-in."""
+    path = components.locate("judge", "chat_endpoint")
+    return cast(MakersJudges, components.import_class("judge", path)) if path else None
 
 
 def _either(kind: Kind, flag: str, written: str) -> ModelDraft:

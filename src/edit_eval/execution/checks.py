@@ -11,18 +11,19 @@ import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from edit_eval.config.components import import_class, import_registered, names
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.endpoints.closed_models import SOON, days_left, own_file
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.choices import CONFIGURED, Choice, Choices
 from edit_eval.execution.contract import Machine
 from edit_eval.execution.findings import Finding
 from edit_eval.experiment import Experiment
+from edit_eval.files.user_cache import own_file
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
 from edit_eval.records import model_title
 from edit_eval.scheduling.tasks import Model
@@ -149,6 +150,15 @@ def card_of(section: ModelSection, folder: Path) -> Mapping[str, str]:
 
 OLD = 90
 """Days after which what was seen of a closed model is called old."""
+
+
+SOON = 60
+"""Days before its end from which a model is warned about."""
+
+
+def days_left(ends: str, today: date | None = None) -> int | None:
+    """Returns how many days are left until a model is switched off, below 0 after that day; None without an end."""
+    return (date.fromisoformat(ends) - (today or date.today())).days if ends else None
 
 
 def sale_findings(card: Mapping[str, str], who: str) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The folder of things that edit-eval can make again: sources, scenes, environments, the page's scripts."""
+"""What of the user's lies outside of projects: things that edit-eval can make again, and rows of their own."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ def cache_folder() -> Path:
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval"
+
+
+def own_file() -> Path:
+    """Returns where the user's own rows on closed models are.
+
+    By the XDG standard a relative `XDG_CONFIG_HOME` is ignored.
+    """
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / "edit-eval" / "closed.yaml"

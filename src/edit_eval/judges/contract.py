@@ -88,6 +88,32 @@ class AnswerPrice(TypedDict):
     source: str
 
 
+class MakersJudge(TypedDict):
+    """A judge that its maker alone runs, as its name is known."""
+
+    params: Mapping[str, str]
+    key: str
+    """The variable that has the key."""
+    price: Sequence[float] | None
+    """US dollars for a million tokens read, and for a million written; None: not known."""
+
+
+class MakersJudges(Protocol):
+    """What the class that is registered as `chat_endpoint` knows of makers' judges."""
+
+    @staticmethod
+    def find_judge(name: str) -> MakersJudge | None:
+        """Returns the judge that `MAKER/NAME` means; None if this is no maker's."""
+
+    @staticmethod
+    def list_makers(model: str) -> Sequence[str]:
+        """Returns the makers that have a model of this name."""
+
+    @staticmethod
+    def find_address(maker: str) -> str:
+        """Returns where a maker's judges are asked; empty for no maker."""
+
+
 class Judge(Protocol):
     """One replica of a judge in a process of its own.
 

@@ -507,7 +507,7 @@ def test_a_worker_that_was_idle_for_longer_than_its_timeout_is_not_silent_when_i
     for unit in range(6):
         work.add(judge.key, [unit], after=[0])
     notes = Notes(work)
-    notes.done = lambda task, *_: work.settle(0) if task.model == editor.key else None
+    notes.record_results = lambda task, *_: work.settle(0) if task.model == editor.key else None
     models = (editor, judge)
     seconds = {editor.key: 500.0, judge.key: 20.0}
     specifications = {
@@ -523,13 +523,13 @@ def test_a_run_that_ends_stops_those_whose_orders_were_held() -> None:
     case = Case(4, 2, lambda model, message: Fate(1.0))
     price = Price(usual=0.05, most=0.05)
     case.engine._purse = CostBudget({"edit:m": price}, 0.05, (), case.notes.event)
-    done = case.notes.done
+    done = case.notes.record_results
 
     def end(task: Task, message: dict[str, Any], device: str) -> None:
         done(task, message, device)
         case.engine.begin_nothing_more("the pilot failed")
 
-    case.notes.done = end
+    case.notes.record_results = end
     with pytest.raises(Stopped, match="the pilot failed"):
         case.run()
     assert len(case.notes.finished) == 1

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from edit_eval.endpoints.vocabulary import Says
 from edit_eval.execution.engine.blame import Verdict, weigh_request
+from edit_eval.plugins.endpoints.in_worker.vocabulary import Says
 
 CANARIES = ("answered", "known", "up", "denied", "failed", "not made")
 

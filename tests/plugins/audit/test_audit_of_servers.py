@@ -92,7 +92,7 @@ def test_of_a_server_s_entry_only_what_lasts_is_taken() -> None:
 
 
 def served(server: JudgeServer) -> str:
-    from edit_eval.judges.chat_endpoint import ChatEndpoint
+    from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
 
     judge = ChatEndpoint(ChatEndpoint.Parameters(model="judge", base_url=server.base_url))
     judge.load(["cpu"])

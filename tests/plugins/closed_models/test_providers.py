@@ -13,12 +13,12 @@ from PIL import Image
 
 from closed_providers import COSTS, SPENT, Providers
 from edit_eval.edit_models.contract import EditRequest, Submitted
-from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError, Refused, RequestError
 from edit_eval.pictures import OWN_SIZE
 from edit_eval.plugins.closed_models.in_worker import editing
 from edit_eval.plugins.closed_models.in_worker.editing import Api
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS, list_closed_editors
+from edit_eval.plugins.endpoints.in_worker import client
 from edit_eval.plugins.init.models import parse_model
 from edit_eval.plugins.init.pictures import Pictures
 from late_imports import needs

@@ -9,11 +9,11 @@ from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import LoadError, Refused
-from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.judges.closed_judges import MAKERS
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.plugins.closed_models.in_worker.editing import Api
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
+from edit_eval.plugins.endpoints.in_worker.closed_judges import MAKERS
 from late_imports import needs
 
 needs("aiohttp")

@@ -16,7 +16,7 @@ from command_lines import Command, caller, one_error
 from edit_eval import cli, run
 from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.yaml_text import read_file
-from edit_eval.judges.closed_judges import MAKERS, judge_of
+from edit_eval.plugins.endpoints.in_worker.closed_judges import MAKERS, judge_of
 from edit_eval.plugins.init.models import CLOSED, LARGE
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.records import Status

@@ -7,7 +7,9 @@ from edit_eval.plugins.preparation.probing import PINS, EnvironmentProbe, check_
 EDITOR = EnvironmentProbe(
     "edit model a", "/e/python", "edit_model", "edit_eval.plugins.diffusers.in_worker.diffusers:DiffusersModel"
 )
-CLIENT = EnvironmentProbe("judge b", "/e/python", "judge", "edit_eval.judges.chat_endpoint:ChatEndpoint")
+CLIENT = EnvironmentProbe(
+    "judge b", "/e/python", "judge", "edit_eval.plugins.endpoints.in_worker.chat_endpoint:ChatEndpoint"
+)
 
 
 def server(python: str, *packages: str) -> EnvironmentProbe:

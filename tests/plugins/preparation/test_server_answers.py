@@ -21,7 +21,7 @@ from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Question
 from image_server import ImageServer, Reply
 from judge_server import JudgeServer
-from judges.level_of_edit import LevelOfEdit
+from level_of_edit import LevelOfEdit
 from played_servers import KINDS, PlayedServer
 from small_matrix import small_sample
 

@@ -50,7 +50,7 @@ class Kept:
     def record_failure(self, task: Any, reason: str, device: str = "") -> None:
         self.charges.append(task)
 
-    attempt = failed
+    attempt = record_failure
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         if kind == "editing":

@@ -312,7 +312,7 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
 
 
 OWN = """from PIL import Image
-from edit_eval.edit_models.image_endpoint import ImageEndpoint
+from edit_eval.plugins.endpoints.in_worker.image_endpoint import ImageEndpoint
 class Elsewhere:
     def __init__(self, parameters): pass
     @staticmethod

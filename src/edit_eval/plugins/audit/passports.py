@@ -57,7 +57,7 @@ class Examinee(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_judge(cls, asked: AskedJudge, language: str, says: str = "") -> Examinee:
         """Returns a run's judge as it is asked about instructions in that language. `says`: its server's description
-        of the model that answered (`endpoints.client.describe_model`)."""
+        of the model that answered (`plugins.endpoints`)."""
         model = asked.model
         server = {key: value for key, value in (("serves", model.serves), (SAYS, says)) if value}
         return cls(

@@ -16,6 +16,7 @@ from edit_eval.config.shorthand import (
     SERVER,
     Kind,
     ModelDraft,
+    import_chat_endpoint,
     plain_name,
     read_judge_flag,
     read_model_flag,
@@ -27,7 +28,6 @@ from edit_eval.edit_models.image_folder import SUFFIXES, ImageFolder
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.prices import TYPICAL
-from edit_eval.judges.closed_judges import MAKERS, judge_of
 from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.text import Text, pluralize
 
@@ -158,8 +158,12 @@ class OfferedJudge(NamedTuple):
 def list_judge_offers(edits: int) -> list[OfferedJudge]:
     """Returns what is offered for judging so many edits; 0 if their number is not known yet."""
     offered = []
+    makers = import_chat_endpoint()
     for api, model in CLOSED.items():
-        key, price = MAKERS[api].key, judge_of(api, model).price
+        known = makers and makers.find_judge(f"{api}/{model}")
+        if not known:
+            continue
+        key, price = known["key"], known["price"]
         there = bool(os.environ.get(key))
         words: str = Text("{} is set", key) if there else Text("needs {}", key)
         if price and edits:

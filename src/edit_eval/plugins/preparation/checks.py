@@ -23,6 +23,7 @@ from edit_eval.asking import Listener, load_samples, make_experiment
 from edit_eval.config.families import find_shared_families
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
+from edit_eval.config.shorthand import import_chat_endpoint
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.checks import (
     Check,
@@ -44,7 +45,6 @@ from edit_eval.execution.machine.memory import gib
 from edit_eval.execution.machine.places import Place, build_model, describe_lost_gpus, places
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.closed_judges import MAKERS
 from edit_eval.plugins.preparation.automatic import Room, check_room, decide, resolve
 from edit_eval.plugins.preparation.cards import (
     bytes_of_weights,
@@ -673,7 +673,8 @@ def keys(context: Context) -> Iterator[Finding]:
     """Checks that the variables that hold keys are set; only their names are ever shown."""
     environment = context.environment
     for section in (model.section for model in context.models if not model.section.own_server):
-        maker = MAKERS.get(section.parameters.get("api") or "")
+        makers = import_chat_endpoint()
+        maker = makers.find_address(section.parameters.get("api") or "") if makers is not None else ""
         address = section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL")
         for key, name in section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
@@ -681,7 +682,7 @@ def keys(context: Context) -> Iterator[Finding]:
             text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
             if environment.get(name):
                 yield Finding("keys", "ok", Text("{}: {} is set", section.name, name))
-            elif address and (maker is None or address != maker.address):
+            elif address and address != maker:
                 yield Finding("keys", "note", text, Text("your own server may not need one"))
             else:
                 yield Finding("keys", "problem", text, Text("export {}=...", name))

@@ -1,7 +1,7 @@
 """`api`: an edit model that nobody can download, asked by its maker's own interface.
 
 What is sent and what answers mean is in `providers`, one row a provider; errors are handled as in
-`edit_eval.endpoints.client`. Here is what is the same for all:
+`edit_eval.plugins.endpoints.in_worker.client`. Here is what is the same for all:
 
 * A refusal is final and `Refused`. A draft is never the edit.
 * An attempt that may have been charged (a timeout, a cut connection, an answer without a picture) is followed by one
@@ -27,9 +27,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
-from edit_eval.edit_models.image_servers import choose_picture, decode_picture
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, WholeAnswer, plain
-from edit_eval.endpoints.vocabulary import Ended, Says, read_error, read_reason
 from edit_eval.errors import CanaryFound, LoadError, PictureError, Refused
 from edit_eval.json_values import Json, JsonObject
 from edit_eval.pictures import OWN_SIZE, png, scale_picture
@@ -41,6 +38,17 @@ from edit_eval.plugins.closed_models.in_worker.providers import (
     find_closed_editor,
     list_closed_editors,
 )
+from edit_eval.plugins.endpoints.in_worker.client import (
+    NOT_IN_THE_KEY,
+    Ask,
+    Client,
+    Failure,
+    ServerParameters,
+    WholeAnswer,
+    plain,
+)
+from edit_eval.plugins.endpoints.in_worker.image_servers import choose_picture, decode_picture
+from edit_eval.plugins.endpoints.in_worker.vocabulary import Ended, Says, read_error, read_reason
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.edit_models.image_servers import Dialect
-from edit_eval.endpoints.closed_models import find_row, rows_of
-from edit_eval.endpoints.vocabulary import AnswerEnding, read_ending
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
+from edit_eval.plugins.endpoints.in_worker.closed_models import find_row, rows_of
+from edit_eval.plugins.endpoints.in_worker.image_servers import Dialect
+from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, read_ending
 from edit_eval.text import Text
 
 Document = Any
@@ -537,7 +537,8 @@ SHAPES: Mapping[str, Dialect] = {
         fields={}, fewest=921_600, most=4_194_304, longest=4096, ratio=16.0, source="ModelArk: 4.0"
     ),
 }
-"""Sizes that models take otherwise than their provider's row says, by the names that `endpoints/closed.yaml` has."""
+"""Sizes that models take otherwise than their provider's row says, by the names that `closed.yaml` of the plug-in
+`endpoints` has."""
 
 
 def list_closed_editors() -> list[ClosedModel]:

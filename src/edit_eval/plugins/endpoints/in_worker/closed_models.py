@@ -4,7 +4,6 @@ of the user's own."""
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -13,12 +12,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.user_cache import own_file
 from edit_eval.text import Text
 
 Kind = Literal["judges", "editors"]
 FILE = Path(__file__).with_name("closed.yaml")
-SOON = 60
-"""Days before its end from which a model is warned about."""
 _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 _COMMON: Mapping[str, Any] = {"model": str, "ends": str, "source": str, "seen": str, "note": str}
 FIELDS: Mapping[Kind, Mapping[str, Any]] = {
@@ -34,12 +32,6 @@ FIELDS: Mapping[Kind, Mapping[str, Any]] = {
     },
 }
 """What a row may say: the type of each field, or what it is one of."""
-
-
-def own_file() -> Path:
-    """Returns where the user's own rows are; by the XDG standard a relative `XDG_CONFIG_HOME` is ignored."""
-    base = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / "edit-eval" / "closed.yaml"
 
 
 def rows_of(kind: Kind, own: Path | None = None) -> tuple[Mapping[str, Any], ...]:
@@ -114,8 +106,3 @@ def _check_row(file: Path, kind: Kind, row: Any) -> Mapping[str, Any]:
     if not all(isinstance(of, int | float) and not isinstance(of, bool) and 0 <= of < float("inf") for of in numbers):
         raise ConfigurationError(Text("{}: {}: a price is a number of US dollars, 0 or more", file, name))
     return said
-
-
-def days_left(ends: str, today: date | None = None) -> int | None:
-    """Returns how many days are left until a model is switched off, below 0 after that day; None without an end."""
-    return (date.fromisoformat(ends) - (today or date.today())).days if ends else None

@@ -2,7 +2,7 @@
 
 How a server's responses are handled:
 
-* what an error says is read from the tables of `edit_eval.endpoints.vocabulary`, and nowhere else.
+* what an error says is read from the tables of `vocabulary`, and nowhere else.
 * busy or away (429, 502, 503, 529, words like theirs, no connection once it has answered): asked again, after the wait
   that it asks for or a growing pause with jitter, until `deadline` or, but for a 429, for `AWAY_SECONDS`. It halves the
   number of concurrent requests, too; answers let it grow again, by one a round.
@@ -10,7 +10,7 @@ How a server's responses are handled:
   error with status 200): the same, but at most `retries` times. An answer that came to nothing (`Failure.once`) is
   asked for once more.
 * any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
-  (`edit_eval.endpoints.transport`).
+  (`transport`).
 * a request that has failed for good is followed by a *canary*: a small request of the model class's, always the same.
   A healthy `/health` proves nothing, so it is not asked for. `RequestError` says what is known: what the server said,
   and what became of the canary. Whose fault it is, the engine decides (`edit_eval.execution.engine.blame`).
@@ -40,10 +40,25 @@ from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
-from edit_eval.endpoints.transport import LONGEST, Posting, Throttle, Unacceptable, Unreached, find_proxy, join_url
-from edit_eval.endpoints.vocabulary import FREE, OF_THE_ACCOUNT, Says, read_error, read_reason, with_hint
 from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked
+from edit_eval.plugins.endpoints.in_worker.transport import (
+    LONGEST,
+    Posting,
+    Throttle,
+    Unacceptable,
+    Unreached,
+    find_proxy,
+    join_url,
+)
+from edit_eval.plugins.endpoints.in_worker.vocabulary import (
+    FREE,
+    OF_THE_ACCOUNT,
+    Says,
+    read_error,
+    read_reason,
+    with_hint,
+)
 from edit_eval.privacy import Secrets
 
 T = TypeVar("T")

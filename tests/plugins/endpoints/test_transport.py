@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
-from edit_eval.endpoints.transport import (
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
+from edit_eval.plugins.endpoints.in_worker.transport import (
     LONGEST,
     Posting,
     Unacceptable,
@@ -27,11 +29,9 @@ from edit_eval.endpoints.transport import (
     join_url,
     needs_no_proxy,
 )
-from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges.chat_endpoint import ChatEndpoint
-from endpoints.own_loop import run_apart
 from judge_server import JudgeServer, Reply
 from late_imports import needs
+from plugins.endpoints.own_loop import run_apart
 
 needs("aiohttp")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from edit_eval.endpoints.closed_models import find_row
-from edit_eval.endpoints.vocabulary import read_ending
+from edit_eval.plugins.endpoints.in_worker.closed_models import find_row
+from edit_eval.plugins.endpoints.in_worker.vocabulary import read_ending
 
 SDKS = Path(__file__).parents[2] / ".venv/sdks"
 LITERALS = {

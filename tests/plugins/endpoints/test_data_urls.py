@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from edit_eval.judges import chat_endpoint
-from edit_eval.judges.chat_endpoint import DataUrls
 from edit_eval.pictures import open_picture, pixel_digest, write_png
+from edit_eval.plugins.endpoints.in_worker import chat_endpoint
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import DataUrls
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ import pytest
 from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
-from edit_eval.edit_models.image_endpoint import ImageEndpoint
-from edit_eval.endpoints.vocabulary import ENDINGS, Ended, Says, read_ending, read_error
 from edit_eval.errors import Refused, RequestError
-from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.plugins.closed_models.in_worker.editing import Api
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
+from edit_eval.plugins.endpoints.in_worker.image_endpoint import ImageEndpoint
+from edit_eval.plugins.endpoints.in_worker.vocabulary import ENDINGS, Ended, Says, read_ending, read_error
 from edit_eval.records import Reply, Status
 
 REFUSED, ACCOUNT, KEY, DENIED, DAY, BUSY, OTHER = Says

@@ -10,15 +10,15 @@ import pytest
 from PIL import Image
 
 from edit_eval import records
-from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
+from edit_eval.plugins.endpoints.in_worker import client
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
 from edit_eval.protocols.judging import read
 from edit_eval.records import Status
 from judge_server import Asked, Reply
-from judges.level_of_edit import LevelOfEdit
 from late_imports import needs
+from level_of_edit import LevelOfEdit
 from played_servers import KINDS, TOKENS, Kind, PlayedServer
 from small_matrix import small_sample
 

@@ -16,10 +16,10 @@ import pytest
 from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
-from edit_eval.edit_models.image_endpoint import ImageEndpoint
-from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError, Refused, RequestError
 from edit_eval.pictures import SEVERAL, UNREPEATABLE, check_edit
+from edit_eval.plugins.endpoints.in_worker import client
+from edit_eval.plugins.endpoints.in_worker.image_endpoint import ImageEndpoint
 from edit_eval.workers.model_class import key_parameters
 from image_server import AskedEdit, ImageServer, Reply, at, black, drawn, encoded, finished, picture, refused
 from late_imports import needs

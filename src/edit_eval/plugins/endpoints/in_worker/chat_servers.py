@@ -1,6 +1,6 @@
 """Tables of what servers of the chat protocol support beside it: one row per way of asking, with its source.
 
-No row is trusted: `edit_eval.judges.chat_probe` tries them in this order, and takes the first that works.
+No row is trusted: `chat_probe` tries them in this order, and takes the first that works.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.judges.chat_endpoint import ChatEndpoint
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
 from edit_eval.workers.model_class import key_parameters
 
 

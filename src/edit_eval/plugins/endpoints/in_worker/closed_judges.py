@@ -1,8 +1,8 @@
 """Judges that their makers alone run: where they are asked, what they take, and what they cost.
 
-They are asked by their makers' own interfaces (`edit_eval.judges.chat_interfaces`). A row of `endpoints/closed.yaml`
-has what a family takes differently: whether a temperature, how thinking is switched, and how much room a thought needs
-that cannot be switched off. A model without a row of its own is asked as the last row of its maker says.
+They are asked by their makers' own interfaces (`chat_interfaces`). A row of `closed.yaml` has what a family takes
+differently: whether a temperature, how thinking is switched, and how much room a thought needs that cannot be switched
+off. A model without a row of its own is asked as the last row of its maker says.
 """
 
 from __future__ import annotations
@@ -15,9 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from edit_eval.endpoints.closed_models import find_row, rows_of
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.chat_interfaces import GENERATE_CONTENT, MESSAGES, OPENAI, Chat, ChatInterface
+from edit_eval.plugins.endpoints.in_worker.chat_interfaces import (
+    GENERATE_CONTENT,
+    MESSAGES,
+    OPENAI,
+    Chat,
+    ChatInterface,
+)
+from edit_eval.plugins.endpoints.in_worker.closed_models import find_row, rows_of
 
 BUDGET = "thinking_tokens"
 """Stands in a row for the number that this parameter has."""

@@ -18,10 +18,10 @@ import pytest
 from PIL import Image
 
 from edit_eval import records
-from edit_eval.endpoints import client
 from edit_eval.errors import CanaryFound, LoadError, ModelError, RequestError
-from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.plugins.endpoints.in_worker import client
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
 from edit_eval.records import Status
 from judge_server import Asked, JudgeServer, Reply
 from late_imports import needs
@@ -465,7 +465,7 @@ def test_whatever_else_the_client_raises_is_one_line_without_the_key(
     async def broken(*path: str, **body: Any) -> None:
         raise ZeroDivisionError(f"in the\nclient {KEY}")
 
-    monkeypatch.setattr("edit_eval.endpoints.transport.Posting.__call__", broken)
+    monkeypatch.setattr("edit_eval.plugins.endpoints.in_worker.transport.Posting.__call__", broken)
     monkeypatch.setattr(judge.client, "_canary_of_all", lambda: asyncio.sleep(0, "answered"))
     with pytest.raises(ModelError, match="ZeroDivisionError: in the client <OPENAI_API_KEY>"):
         judge.judge([request()])
@@ -480,7 +480,8 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_judge_answers_without_the_library_that_takes_a_second_to_import(server: JudgeServer) -> None:
     made = f"ChatEndpoint(ChatEndpoint.Parameters(model='judge', base_url={server.base_url!r}))"
-    code = f"import sys; from edit_eval.judges.chat_endpoint import ChatEndpoint; judge = {made}; judge.prepare()\n"
+    code = "import sys; from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint\n"
+    code += f"judge = {made}; judge.prepare()\n"
     code += "judge.load(['cpu']); print('openai' in sys.modules); judge.close()"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 

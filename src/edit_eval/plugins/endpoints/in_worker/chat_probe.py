@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
-from edit_eval.endpoints.client import Ask, Client, Failure, plain
 from edit_eval.errors import LoadError
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.chat_interfaces import ChatInterface, Completion
-from edit_eval.judges.chat_servers import TOKEN_IDS, Decision, Way
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
+from edit_eval.plugins.endpoints.in_worker.chat_interfaces import ChatInterface, Completion
+from edit_eval.plugins.endpoints.in_worker.chat_servers import TOKEN_IDS, Decision, Way
+from edit_eval.plugins.endpoints.in_worker.client import Ask, Client, Failure, plain
 
 LOGPROBS_ROAD = "logprobs"
 FEW, MOST_IDS = 64, 128

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from edit_eval.endpoints import closed_models
-from edit_eval.endpoints.closed_models import FIELDS, FILE, find_row, own_file, rows_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.checks import OLD, sale_findings
-from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.judges.closed_judges import judge_of, way_of
+from edit_eval.files.user_cache import own_file
 from edit_eval.plugins.closed_models.in_worker.editing import Api
+from edit_eval.plugins.endpoints.in_worker import closed_models
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
+from edit_eval.plugins.endpoints.in_worker.closed_judges import judge_of, way_of
+from edit_eval.plugins.endpoints.in_worker.closed_models import FIELDS, FILE, find_row, rows_of
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ if "transformers.cli.transformers:main" in sys.orig_argv:
 """
 
 
-LEVELS = f"{Path(__file__).parents[1] / 'judges' / 'level_of_edit.py'}:LevelOfEdit"
+LEVELS = f"{Path(__file__).parents[2] / 'level_of_edit.py'}:LevelOfEdit"
 
 
 def test_it_judges_a_run(tiny_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from edit_eval.endpoints.vocabulary import AnswerEnding, read_ending
 from edit_eval.errors import PictureError
 from edit_eval.pictures import SEVERAL, pixel_digest, read_picture
+from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, read_ending
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edit_eval.endpoints.transport import Throttle
-from endpoints.own_loop import run_apart
+from edit_eval.plugins.endpoints.in_worker.transport import Throttle
+from plugins.endpoints.own_loop import run_apart
 
 
 def test_the_gate_halves_once_for_those_that_were_under_way_together() -> None:

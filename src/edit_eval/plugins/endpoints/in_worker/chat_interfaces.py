@@ -10,9 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.endpoints.vocabulary import AnswerEnding, Ended, read_ending
 from edit_eval.json_values import JsonObject
-from edit_eval.judges.chat_servers import DECISIONS, LOGPROBS, SCHEMAS, SLOT, THINKING, THINKING_BUDGETS, Decision, Way
+from edit_eval.plugins.endpoints.in_worker.chat_servers import (
+    DECISIONS,
+    LOGPROBS,
+    SCHEMAS,
+    SLOT,
+    THINKING,
+    THINKING_BUDGETS,
+    Decision,
+    Way,
+)
+from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, Ended, read_ending
 from edit_eval.records import Status
 
 Document = Any
@@ -96,7 +105,7 @@ class ChatInterface:
     budgets: Mapping[str, Way] = field(default_factory=dict)
     logprobs: Mapping[str, Way] = field(default_factory=dict)
     decisions: Mapping[str, Mapping[str, Decision]] = field(default_factory=dict)
-    """What a server may offer, and is tried: see `edit_eval.judges.chat_servers`."""
+    """What a server may offer, and is tried: see `chat_servers`."""
     tokenizes: bool = False
     """True if a server may have a path that shows a text's tokens."""
     source: str

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.edit_models.image_servers import DIALECTS, dialect_of, ending_of
+from edit_eval.plugins.endpoints.in_worker.image_servers import DIALECTS, dialect_of, ending_of
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -1,9 +1,9 @@
 """A server as a judge: any that speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...), and
-with `api` OpenAI's own, Anthropic's and Google's, each in its own words (`edit_eval.judges.chat_interfaces`).
+with `api` OpenAI's own, Anthropic's and Google's, each in its own words (`chat_interfaces`).
 
-How errors of a server are handled: `edit_eval.endpoints.client`. The canary is a request for one token about a picture
+How errors of a server are handled: `client`. The canary is a request for one token about a picture
 of one colour, also sent once at the start. What the server supports beyond the protocol (constraining an answer to a
-schema, probabilities, switching thinking) is found out then, too: `edit_eval.judges.chat_probe`.
+schema, probabilities, switching thinking) is found out then, too: `chat_probe`.
 
 Requests are built so that a server can reuse shared computation: the rubric (`system`) first, then the pictures, the
 source before the edit, and the text about them last.
@@ -24,18 +24,32 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, host_elsewhere, plain
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.endpoints.vocabulary import Says
 from edit_eval.errors import CanaryFound, LoadError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import default_token_limit
-from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
-from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
-from edit_eval.judges.chat_servers import Decision, wording
-from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
-from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, seed_of
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, MakersJudge, seed_of
 from edit_eval.pictures import pixel_digest, png, scale_picture
+from edit_eval.plugins.endpoints.in_worker.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
+from edit_eval.plugins.endpoints.in_worker.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
+from edit_eval.plugins.endpoints.in_worker.chat_servers import Decision, wording
+from edit_eval.plugins.endpoints.in_worker.client import (
+    NOT_IN_THE_KEY,
+    Ask,
+    Client,
+    Failure,
+    ServerParameters,
+    host_elsewhere,
+    plain,
+)
+from edit_eval.plugins.endpoints.in_worker.closed_judges import (
+    MAKERS,
+    address_of_maker,
+    cards_of_makers,
+    judge_of,
+    way_of,
+)
+from edit_eval.plugins.endpoints.in_worker.vocabulary import Says
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
 
@@ -203,6 +217,25 @@ class ChatEndpoint:
             "date": "" if parameters.price or row is None else row.seen,
             "source": "price" if parameters.price or row is None else row.source,
         }
+
+    @staticmethod
+    def find_judge(name: str) -> MakersJudge | None:
+        """Returns the judge that `MAKER/NAME` means; None if this is no maker's."""
+        maker, _, model = name.replace(":", "/", 1).partition("/")
+        if maker not in MAKERS or not model:
+            return None
+        price = judge_of(maker, model).price
+        return {"params": {"api": maker, "model": model}, "key": MAKERS[maker].key, "price": price}
+
+    @staticmethod
+    def list_makers(model: str) -> list[str]:
+        """Returns the makers that have a model of this name."""
+        return [api for api in MAKERS if judge_of(api, model).model != f"{api}/*"]
+
+    @staticmethod
+    def find_address(maker: str) -> str:
+        """Returns where a maker's judges are asked; empty for no maker."""
+        return MAKERS[maker].address if maker in MAKERS else ""
 
     def collect_costs(self) -> dict[str, int]:
         """Returns how many requests since the last call came to nothing, and may have been charged."""

@@ -1,6 +1,6 @@
 """A server as an edit model: any with `POST {base_url}/images/edits` (vLLM-Omni, SGLang, Xinference, OpenAI, ...).
 
-How errors of a server are handled is in `edit_eval.endpoints.client`. An answer is one of these:
+How errors of a server are handled is in `client`. An answer is one of these:
 
 * a picture, in the answer (`b64_json`) or at an address (`url`), which is followed only on the server's own host or one
   of `allowed_hosts`. Any size is accepted;
@@ -26,17 +26,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
-from edit_eval.edit_models.image_servers import (
-    FLAGS,
-    PROXY,
-    choose_picture,
-    decode_picture,
-    dialect_of,
-    ending_of,
-    read_cost,
-    values,
-)
-from edit_eval.endpoints.client import (
+from edit_eval.endpoints.engines import Route
+from edit_eval.endpoints.serving import ServerEnvironment
+from edit_eval.errors import CanaryFound, LoadError, ModelError, PictureError, Refused
+from edit_eval.json_values import JsonObject
+from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, scale_picture
+from edit_eval.plugins.endpoints.in_worker.client import (
     NOT_IN_THE_KEY,
     Ask,
     Client,
@@ -46,12 +41,17 @@ from edit_eval.endpoints.client import (
     list_model_names,
     plain,
 )
-from edit_eval.endpoints.engines import Route
-from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.endpoints.vocabulary import AnswerEnding, Ended, Says, read_error, read_reason
-from edit_eval.errors import CanaryFound, LoadError, ModelError, PictureError, Refused
-from edit_eval.json_values import JsonObject
-from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, scale_picture
+from edit_eval.plugins.endpoints.in_worker.image_servers import (
+    FLAGS,
+    PROXY,
+    choose_picture,
+    decode_picture,
+    dialect_of,
+    ending_of,
+    read_cost,
+    values,
+)
+from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, Ended, Says, read_error, read_reason
 from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import LoadError
-from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
 from judge_server import JudgeServer, Reply
 from late_imports import needs
 

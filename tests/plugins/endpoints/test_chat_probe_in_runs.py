@@ -14,14 +14,14 @@ from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
 from judge_server import Asked, Reply
-from judges.level_of_edit import RUBRIC
 from late_imports import needs
+from level_of_edit import RUBRIC
 from played_servers import KINDS, PICTURE_TOKENS, Kind, PlayedServer
 from small_benchmark import configuration, sample_id, write_benchmark
 
 needs("aiohttp")
 
-PROTOCOL = f"{Path(__file__).with_name('level_of_edit.py')}:LevelOfEdit"
+PROTOCOL = f"{Path(__file__).parents[2] / 'level_of_edit.py'}:LevelOfEdit"
 FIRST = {"A": 0.125, "B": 0.25, "C": 0.5, "The": 0.125}
 COUNT = 6
 

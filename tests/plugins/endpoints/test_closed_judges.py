@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from closed_providers import JUDGES, Providers
-from edit_eval.endpoints.closed_models import FILE, rows_of
 from edit_eval.errors import LoadError, ModelError, RequestError
-from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.judges.closed_judges import MAKERS, ClosedJudge, judge_of
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
+from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
+from edit_eval.plugins.endpoints.in_worker.closed_judges import MAKERS, ClosedJudge, judge_of
+from edit_eval.plugins.endpoints.in_worker.closed_models import FILE, rows_of
 from edit_eval.protocols.replies import object_schema
 from edit_eval.records import Reply, Status
 from late_imports import needs

@@ -9,25 +9,25 @@ from pathlib import Path
 import pytest
 
 import edit_eval
-from edit_eval.endpoints.vocabulary import STATUSES, read_ending, read_error
+from edit_eval.plugins.endpoints.in_worker.vocabulary import STATUSES, read_ending, read_error
 
 SRC = Path(edit_eval.__file__).parent
-READERS = "endpoints/vocabulary.py"
+READERS = "plugins/endpoints/in_worker/vocabulary.py"
 CLIENTS = sorted(
     path
     for path in SRC.rglob("*.py")
-    if "edit_eval.endpoints.client" in (text := path.read_text(encoding="utf-8"))
+    if "edit_eval.plugins.endpoints.in_worker.client" in (text := path.read_text(encoding="utf-8"))
     or path.parent.name == "endpoints"
-    or "edit_eval.endpoints.vocabulary" in text
+    or "edit_eval.plugins.endpoints.in_worker.vocabulary" in text
     if path.relative_to(SRC).as_posix() != READERS
 )
 ALLOWED = {
-    ("endpoints/client.py", 401),  # the key's variable is named where it is not set
-    ("endpoints/client.py", 403),
-    ("endpoints/client.py", 429),  # waited for until the deadline, unlike the others that are busy
+    ("plugins/endpoints/in_worker/client.py", 401),  # the key's variable is named where it is not set
+    ("plugins/endpoints/in_worker/client.py", 403),
+    ("plugins/endpoints/in_worker/client.py", 429),  # waited for until the deadline, unlike the others that are busy
     ("plugins/closed_models/in_worker/editing.py", 401),  # how stores of pictures say that an address has expired
     ("plugins/closed_models/in_worker/editing.py", 403),
-    ("endpoints/client.py", "failed"),  # what became of a canary
+    ("plugins/endpoints/in_worker/client.py", "failed"),  # what became of a canary
     ("plugins/closed_models/in_worker/providers.py", "respect_moderation"),  # a field
 }
 TOLD = {status for row in STATUSES for status in row.statuses}
