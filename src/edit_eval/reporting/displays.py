@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from edit_eval.config.components import import_registered, locate
 from edit_eval.config.schema import Configuration
@@ -17,11 +17,13 @@ from edit_eval.pictures import CopyLimits
 from edit_eval.records import Results
 from edit_eval.reporting.language import set_language
 from edit_eval.reporting.plain_lines import PlainLines
-from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.means import MeanScore
-from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
+
+if TYPE_CHECKING:
+    from edit_eval.reporting.table import Sheet
+    from edit_eval.statistics.comparison import Comparison
+    from edit_eval.statistics.means import MeanScore
+    from edit_eval.statistics.summary import Summary
 
 
 class LiveDisplay(Protocol):
