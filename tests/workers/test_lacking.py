@@ -59,7 +59,8 @@ def test_other_failures_lack_nothing(code: str) -> None:
 def test_who_cannot_begin_says_it_without_secrets() -> None:
     code = (
         "import os, sys\nfrom edit_eval.workers.failures import describe_missing_import\n"
-        "describe_missing_import(ModuleNotFoundError('no module of ' + os.environ['MY_KEY'], name='PIL'), int(sys.argv[1]))"
+        "lacking = ModuleNotFoundError('no module of ' + os.environ['MY_KEY'], name='PIL')\n"
+        "describe_missing_import(lacking, int(sys.argv[1]))"
     )
     into, out = os.pipe()
     environment = {**os.environ, "MY_KEY": "CANARY-12345"}
