@@ -139,7 +139,6 @@ __all__ = [
 
 
 def _find_entry_points() -> dict[str, EntryPoint]:
-    """Returns the names that plug-ins bring: entry points of the group `edit_eval.face`."""
     return {point.name: point for point in import_module("importlib.metadata").entry_points(group="edit_eval.face")}
 
 

@@ -44,7 +44,6 @@ evaluating = typer.Typer()
 
 
 def _print_partial_summary(run_dir: Path | None) -> None:
-    """Prints the document of a run that ended early, if JSON was asked for and anything was recorded yet."""
     from edit_eval.run import Run
 
     if wants_json() and run_dir is not None:

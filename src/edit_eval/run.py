@@ -200,7 +200,6 @@ class Run:
     def _compute_published_scores(
         self, judgements: Collection[Judgement]
     ) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
-        """Returns the numbers as a benchmark's authors define them."""
         numbers: dict[tuple[str, str], dict[str, float | str]] = {}
         for judge in (judge for judge in self.experiment.judges if judge.name not in self.experiment.critics):
             for model in self.experiment.edit_models:

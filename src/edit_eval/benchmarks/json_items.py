@@ -211,7 +211,6 @@ class ItemReader:
     # -- the text, chunk by chunk
 
     def _list_values(self) -> Iterator[Any]:
-        """Yields each value of the list ahead."""
         self._take("[")
         for _ in self._elements("]"):
             yield self._value()
@@ -250,7 +249,6 @@ class ItemReader:
         return character
 
     def _value(self) -> Any:
-        """Consumes and returns the next value of any type."""
         self._ahead()
         while True:
             try:

@@ -65,7 +65,8 @@ def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     def locate_picture(picture: Picture) -> Picture:
         wanted = picture.digest, os.path.splitext(picture.path)[1]
         if wanted not in places:
-            places[wanted] = _find_path(picture.digest, picture.path)
+            known = _places(picture.digest, picture.path)
+            places[wanted] = next((place for place in known if _has(place, picture.digest)), "")
         return replace(picture, path=places[wanted])
 
     return tuple(
@@ -90,10 +91,6 @@ def read_known_source(picture: Picture) -> bytes | None:
 def may_be_known(picture: Picture) -> bool:
     """True if the cache has a file for that picture; its content is checked when it is read."""
     return any(map(os.path.isfile, _places(picture.digest, picture.path)))
-
-
-def _find_path(digest: str, recorded: str) -> str:
-    return next((place for place in _places(digest, recorded) if _has(place, digest)), "")
 
 
 def _places(digest: str, recorded: str) -> list[str]:

@@ -273,7 +273,6 @@ class TableBenchmark(RowBenchmark):
 
     @cached_property
     def _subfolders(self) -> list[str]:
-        """The folders in the pictures' folder."""
         return sorted(entry.name for entry in os.scandir(self._folder) if entry.is_dir())
 
     def draft(self, row: Row) -> Draft | None:

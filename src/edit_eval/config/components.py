@@ -631,7 +631,6 @@ def _literal(value: ast.expr) -> Any:
 
 
 def _protocol(cls: type[Any]) -> str:
-    """Returns a benchmark's default protocol."""
     said = getattr(cls, "protocol", "rubric")
     return str(said.get("type") or said.get("class_path")) if isinstance(said, Mapping) else str(said)
 

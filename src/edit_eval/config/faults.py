@@ -90,7 +90,6 @@ class Faults:
 
 
 def _find_prefix(place: Place, places: Mapping[Place, str]) -> Place | None:
-    """Returns the longest prefix of a place that is among `places`."""
     return next((place[:n] for n in range(len(place), 0, -1) if place[:n] in places), None)
 
 

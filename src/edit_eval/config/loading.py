@@ -210,7 +210,6 @@ def merge_base(
 
 
 def _base(written: Any, label: str, folder: Path) -> Path:
-    """Returns the file named by `extends`."""
     if not isinstance(written, str) or not written.strip():
         raise ConfigurationError(
             Text(
@@ -265,7 +264,6 @@ def _another_class(own: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
 
 
 def _origin(place: Place, files: Mapping[Place, str]) -> str:
-    """Returns the base that a value came from, or nothing."""
     return next((files[place[:n]] for n in range(len(place), 0, -1) if place[:n] in files), "")
 
 

@@ -573,7 +573,6 @@ def _as_a_mapping(kind: Kind, value: str) -> str:
 
 
 def _name_problem(name: str, others: Mapping[str, object]) -> str:
-    """Returns why a name is invalid for a model and its folder; empty if it is valid."""
     if not NAME.fullmatch(name):
         made_of = Text("letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`")
         return Text("not a valid model name; use {}", made_of)

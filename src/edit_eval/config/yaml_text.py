@@ -112,7 +112,6 @@ def _size(value: Any, known: dict[int, int]) -> int:
 
 
 def _suggest_file(folder: Path) -> str:
-    """Suggests what to give in place of a folder."""
     if files := sorted((folder / "config").glob("[0-9]*.yaml")):
         return Text(" of a run; `edit-eval status {}` shows the run, `edit-eval run {}` repeats it", folder, files[-1])
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))

@@ -286,7 +286,6 @@ class Server:
         return about
 
     def _variables(self) -> dict[str, str]:
-        """Returns its environment."""
         here = os.path.dirname(self.python)  # first on the PATH, as in an activated environment: for its `ninja`
         path = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
         invariant = self._engine.invariant_variables if self._engine and self._serve.batch_invariant else {}

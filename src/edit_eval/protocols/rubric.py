@@ -191,7 +191,6 @@ class Rubric:
         )
 
     def _system_of(self, rubric: loading.RubricText) -> str:
-        """Returns the template of a rubric's system prompt."""
         if rubric.category not in self._system:
             form = self._parameters.answer if self._parameters.asked == "together" else "one_by_one"
             self._system[rubric.category] = rubric.system(form, _example_line(rubric, form) if form in BY_ITEM else "")

@@ -235,7 +235,6 @@ def print_status(results: Results, console: Console | None = None) -> None:
 
 
 def _print_live(console: Console, live: Live) -> None:
-    """Prints how far it is, and what each device is doing."""
     console.print()
     console.print(Styled(how_far(live)))
     shown = live.devices if len(live.devices) <= IDS_SHOWN else live.devices[: IDS_SHOWN - 1]

@@ -138,7 +138,6 @@ def _out_of_order(verdict: Verdict) -> Iterator[Text]:
 
 
 def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Text:
-    """Says why one is in no order."""
     words = Text(
         "{1} is not comparable: {0} picture is scored for both {1} and {2}",
         unplaced.images,

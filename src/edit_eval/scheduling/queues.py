@@ -88,7 +88,6 @@ class PullQueue:
         return index in suspect.failed_on and self._has_untried_replica(suspect)
 
     def _has_untried_replica(self, task: Task) -> bool:
-        """True if a replica that it has not failed on is loaded or loading."""
         return any(
             replica.wanted and not replica.leaving and replica.index not in task.failed_on for replica in self._replicas
         )

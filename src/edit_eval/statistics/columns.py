@@ -288,7 +288,6 @@ def _whole_identity(column: ScoreColumn) -> dict[str, object]:
 
 
 def _another_picture(a: ScoreColumn, b: ScoreColumn, sample: str) -> str | None:
-    """Returns the name of a picture of the sample that differs between the columns."""
     ours, theirs = a.pictures.get(sample, {}), b.pictures.get(sample, {})
     return next((name for name, digest in ours.items() if len({digest, theirs.get(name, "")} - {""}) > 1), None)
 

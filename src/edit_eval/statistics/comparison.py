@@ -231,7 +231,6 @@ def verdict_on_models(results: Results, comparison: Comparison | None, known: Ve
 
 
 def _columns(results: Results, score: str | None = None) -> list[ScoreColumn]:
-    """Returns a column for every (edit model, judge), named after the edit model."""
     columns = columns_of(results, {judge: {} for judge in results.judges}, score=score)
     return [replace(column, name=column.edit_model) for column in columns]
 

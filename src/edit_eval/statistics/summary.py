@@ -275,12 +275,10 @@ def context_of_run(results: Results, *, battles: bool = False) -> VerdictContext
 
 
 def _has_retry(judgement: Judgement) -> bool:
-    """True if there is a headline that came only after something was asked again."""
     return judgement.headline in judgement.again
 
 
 def _counts(judgements: Iterable[Judgement]) -> list[int]:
-    """Counts headlines by status."""
     counts = Counter(judgement.status for judgement in judgements)
     return [counts[status] for status in _STATUSES]
 

@@ -93,7 +93,6 @@ class Cells:
         self._unfold(self.edits - 1, self.judges_of_one)
 
     def __len__(self) -> int:
-        """Number of cells."""
         return len(self._cell_judgement)
 
     @property

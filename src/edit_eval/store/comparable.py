@@ -195,7 +195,7 @@ def comparable_columns(runs: Sequence[ComparableRun], score: str | None = None) 
                 name=called(names[place], column.edit_model),
                 judge=labels[column.judge],
                 asked=asked[column.judge],
-                differs=_difference_lines(first, _edit_model(run, column.edit_model)),
+                differs=tuple(map(_difference_line, _relevant_differences(first, _edit_model(run, column.edit_model)))),
             )
             for column in columns_of(run.results, identities, score=score)
             if column.judge in labels
@@ -488,10 +488,6 @@ def _notes(runs: Sequence[ComparableRun], names: Sequence[str]) -> list[str]:
         sizes = ", ".join(f"{name} {seeds}/{repeats}" for name, (seeds, repeats) in zip(names, asked, strict=True))
         notes.append(Note("repeats", sizes=sizes))
     return notes
-
-
-def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(map(_difference_line, _relevant_differences(first, other)))
 
 
 def _difference_line(difference: Difference) -> str:

@@ -510,7 +510,6 @@ def _plain(sample: Sample) -> Record:
 
 @contextlib.contextmanager
 def _convert_write_errors(path: Path) -> Iterator[None]:
-    """Turns an `OSError` into a `CannotWrite`."""
     try:
         yield
     except OSError as error:
@@ -596,7 +595,6 @@ class _Holder(msgspec.Struct):
 
 
 def _read_holder(file: Path) -> _Holder | None:
-    """Reads the recorded holder; None if there is none, or it cannot be read."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=_Holder)
     except (OSError, ValueError):
@@ -604,7 +602,6 @@ def _read_holder(file: Path) -> _Holder | None:
 
 
 def _who(holder: _Holder | None) -> str:
-    """Describes the holder's process."""
     if holder is None:
         return Text("another process")
     return Text("process {} on {} since {}", holder.process, holder.host, holder.since)

@@ -136,7 +136,8 @@ class Pilot:
             return
         if key in self._failed and record.status is not Status.OK:
             self._failed[key].append(record)
-        pending = {key for key, numbers in self._edits.items() if any(map(self._is_edit_pending, numbers))}
+        edits = self._matrix.edits
+        pending = {key for key, of in self._edits.items() if any(edits[n].status is Status.PENDING for n in of)}
         pending |= {key for key, numbers in self._judgements.items() if any(map(self._matrix.is_pending, numbers))}
         for model in self._covered - self._at_work - pending:
             if len(self._failed[model]) >= FEWEST_IN_PILOT:
@@ -145,9 +146,6 @@ class Pilot:
         if not pending and not self._over:
             self._over = True
             self._when_over(self._covered <= self._at_work)
-
-    def _is_edit_pending(self, number: int) -> bool:
-        return self._matrix.edits[number].status is Status.PENDING
 
     def _describe_failure(self, failed: Sequence[Edit | Judgement]) -> str:
         last = failed[-1]

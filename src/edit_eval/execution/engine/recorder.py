@@ -289,7 +289,6 @@ class Recorder:
         self.event("submitted", model=task.model, key=edit.key, **bought)
 
     def _clear_submission(self, edit: Edit) -> None:
-        """Records that nothing is to be fetched any more."""
         if self.submitted_before.pop(edit.key, None) is not None:
             self.event("fetched", key=edit.key)
 
@@ -382,7 +381,6 @@ class Recorder:
                     self._work.settle(work_number(cell))
 
     def _about(self, number: int) -> list[int]:
-        """Returns the cells that can show an edit's picture."""
         shown = filter(self._matrix.is_open, self._matrix.subjects_showing(number))
         return [cell for edit in shown for cell in self._matrix.cells.cells_of_subject(edit)]
 

@@ -146,7 +146,6 @@ class Gauges:
     # -- the engine's thread --
 
     def __call__(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
-        """Hears that something has happened to a replica."""
         if what == "loading":
             self._add_replica(replica)
             self._begin(replica)
@@ -290,7 +289,6 @@ def _hidden(user: str) -> set[str]:
 
 
 def _activity(replica: Replica) -> str:
-    """Returns what a replica is doing with its device now."""
     if replica.state is ReplicaState.LOADED and replica.hands:
         return "editing" if replica.model.kind == "edit" else "judging"
     return {ReplicaState.LOADING: "loading", ReplicaState.STOPPING: "unloading"}.get(replica.state, "idle")

@@ -294,7 +294,6 @@ def find_uncovered_side(pairs: Pairs, scores: FloatArray, clusters: IntArray) ->
 
 
 def _same_judge(results: Results, side: BridgedJudge) -> str:
-    """Returns the name of the run's judge that is the bridge's."""
     unlike: list[str] = []
     for judge in _list_judge_sections(results):
         own = _side(results, judge["name"], side.score, side.scale)

@@ -193,7 +193,7 @@ def _raters(people: Rater, samples: Samples) -> Raters | None:
 def people_sheet(document: PeopleAgreement) -> Sheet:
     """Returns the judges beside people who rated the same edits."""
     people = Text("one person") if document.people == 1 else Text("{} people", document.people)
-    whose = list(_rows(document))
+    whose = [Whose(name, judge) for name, judge in document.judges.items()]
     title = Text("Against people: {} by {}", pluralize(document.scores, "score"), people)
     sheet: list[Line | Table[Any]] = [Line(title, "strong")]
     if left := document.unmatched:
@@ -243,10 +243,6 @@ def people_sheet(document: PeopleAgreement) -> Sheet:
             sheet += [GAP, Line(title), table, Line(hint, "quiet")]
     remarks = [*describe_unscored(whose), *calibration_lines(whose)]
     return [*sheet, *([GAP] if remarks else []), *map(Line, remarks)]
-
-
-def _rows(document: PeopleAgreement) -> Iterator[Whose[BesidePeople]]:
-    yield from (Whose(name, judge) for name, judge in document.judges.items())
 
 
 def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:

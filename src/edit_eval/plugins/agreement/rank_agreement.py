@@ -107,11 +107,8 @@ class EditRanking:
 
     def __call__(self, weights: FloatArray) -> FloatArray:
         """Returns the mean for each row of weights of all samples; NaN if no model has a correlation."""
-        return _through_z([self._spearman(model, weights) for model in self._models], self._sizes, len(weights))
-
-    @property
-    def _sizes(self) -> list[int]:
-        return [len(of) for _, _, of in self._models.values()]
+        sizes = [len(of) for _, _, of in self._models.values()]
+        return _through_z([self._spearman(model, weights) for model in self._models], sizes, len(weights))
 
     def _spearman(self, model: str, weights: FloatArray) -> FloatArray:
         first, second, of_samples = self._models[model]
@@ -167,7 +164,6 @@ class MeanAgreement:
         self._parts = parts
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """Returns the mean for each row of weights."""
         correlations = [part(weights) for part in self._parts]
         if all(isinstance(part, EditRanking) for part in self._parts):
             return _through_z(correlations, [0] * len(correlations), len(weights))

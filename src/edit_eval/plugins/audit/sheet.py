@@ -176,7 +176,6 @@ def failure_words(key: str) -> str:
 
 
 def _group(name: str) -> str:
-    """Returns the name of a category or of a kind of change (`hue`)."""
     return AXES[name] if name in AXES else short_category(name)
 
 

@@ -190,7 +190,6 @@ def audit(
 
 
 def _find_seed(run_dir: str | Path) -> int | None:
-    """Returns the seed of the audit in a run's folder, to resume it; None if there is none."""
     try:
         samples = Run(Path(run_dir)).experiment.samples
     except RunDirectoryError:
@@ -415,7 +414,6 @@ def _passport(
 
 
 def _passport_copy_path(run: Run) -> Path:
-    """Returns the file of the passport's copy in the audit's run."""
     return run.path / "report" / "passport.json"
 
 

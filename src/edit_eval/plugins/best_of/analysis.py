@@ -166,7 +166,6 @@ def best_of_table(document: Worth) -> Table[_Row]:
 
 
 def _digits(of: Chooser, values: Sequence[float | None]) -> int:
-    """Returns the digits after the point on a rater's scale."""
     return formats.decimals(of.scale, max((abs(value) for value in values if value is not None), default=0))
 
 

@@ -69,7 +69,6 @@ def tie_probability(scores: Sequence[float | None], size: int) -> float:
 
 
 def _alike(scores: Sequence[float | None]) -> list[tuple[float, int]]:
-    """Returns each score and how many have it, lowest first."""
     return sorted(Counter(score for score in scores if score is not None).items())
 
 
@@ -516,7 +515,6 @@ class _Curve:
 
     @cached_property
     def _selector_judgements(self) -> list[Judgement]:
-        """Judgements of these edits by the selecting judge."""
         return [
             judgement
             for judgement in self.results.coverage_judgements

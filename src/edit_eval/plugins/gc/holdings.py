@@ -352,7 +352,6 @@ def _each(place: Path) -> Iterator[Holding]:
 
 
 def _merge_by_reason(items: Iterable[Holding]) -> list[Holding]:
-    """Merges items with the same reason."""
     first_by_reason: dict[str, Holding] = {}
     for item in items:
         if (first := first_by_reason.setdefault(item.why, item)) is not item:

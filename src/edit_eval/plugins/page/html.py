@@ -77,7 +77,6 @@ def _head(column: Column[Any], language: str) -> Markup:
 
 
 def _heading_row(columns: Sequence[Column[Any]], language: str) -> Markup:
-    """Draws a row of headings that span those below them."""
     spans = [list(some) for _, some in groupby(columns, key=lambda column: column.over)]
     cells = (
         Markup('<th scope="colgroup" colspan="{}">{}</th>').format(len(some), language_markup(some[0].over, language))

@@ -120,7 +120,6 @@ def _verdict(verdict: Verdict, language: str) -> Markup:
 
 
 def _comparisons(summary: Summary) -> Iterator[Table[Any]]:
-    """Yields the table of pairs by each judge, shortened."""
     for _, columns, pairs in comparison_by_judge(summary)[:LINES]:
         if len(columns) > 1:
             yield pairs_table(pairs[:ROWS])

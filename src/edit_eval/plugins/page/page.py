@@ -368,7 +368,6 @@ def _facts(results: Results) -> list[tuple[Text, list[str]]]:
 
 
 def _models(results: Results, section: str) -> list[str]:
-    """Returns a line for each model: its name and, if the configuration gives it, the name of its weights."""
     names = results.edit_models if section == "edit_models" else results.judges
     lines = [(name, _weights(results, section, name)) for name in names]
     if len(lines) == 1:  # its name is in the page's title

@@ -66,7 +66,6 @@ _CONTROLS = {
 
 
 def _judge_statements(summary: Summary) -> list[_JudgeStatement]:
-    """Returns what each judge says, in the summary's order."""
     parts = headlines(entries(summary.results))
     tested = {judge: (columns, pairs) for judge, columns, pairs in comparison_by_judge(summary)}
     opinions = {opinion.judge: opinion for opinion in summary.verdict.opinions}

@@ -103,7 +103,6 @@ class PairsAnalysis(Analysis[PreferencePairs]):
 
 
 def _pictures_of(place: Path) -> list[Path]:
-    """Returns the sources of a run, or the pictures of a folder."""
     from edit_eval.run import Run  # only this option reads another run
 
     if (place / "config").is_dir():

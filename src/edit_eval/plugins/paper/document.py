@@ -272,7 +272,6 @@ def _gpus(environment: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterator[NamedModel]:
-    """Yields each edit model under its name in the table."""
     called = {(column.run, column.edit_model): column.name for column in columns}
     for run in runs:
         for model in run.experiment.edit_models:

@@ -434,7 +434,6 @@ def _about_the_example(
 
 
 def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | None:
-    """Returns the first question that can be asked about the example; None if its protocol has none."""
     if fault(judge.protocol, sample):
         return None
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)

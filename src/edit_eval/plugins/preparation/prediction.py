@@ -200,7 +200,6 @@ class _Tally:
         self.activities: list[Activity] = []
 
     def __call__(self, replica: Replica, kind: str, begin: float, end: float) -> None:
-        """Adds a stretch of a replica's time."""
         for device in replica.place:
             if self._keep:
                 model = replica.model

@@ -282,7 +282,6 @@ def _score(sample: Sample, values: Values) -> float:
 
 
 def _halve_if_wrong(score: float, values: Values) -> float:
-    """Halves the score of an edit with the wrong result, but to no less than 1."""
     return max(1.0, score * 0.5) if values["reasoning"] == LOWEST else score
 
 
@@ -379,7 +378,6 @@ class RISEBenchScores(CriteriaProtocol):
         return mean_of(scores, UNREAD)
 
     def _is_free(self, judgement: Judgement) -> bool:
-        """True if the edit was not asked about consistency."""
         return not any("consistency" in self._texts[name]["gives"] for name in judgement.readings[0])
 
     def _values(self, judgement: Judgement) -> Values | None:

@@ -144,7 +144,6 @@ def _questions_of(row: Row) -> list[dict[str, str]]:
 
 
 def _share(about: str, sample: Sample, values: Values) -> float:
-    """Returns the share of the questions about this that are answered rightly."""
     of = [value for name, value in values.items() if name.startswith(about)]
     return mean_of(of, "there are no questions about what is to stay")
 

@@ -12,7 +12,7 @@ import math
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
@@ -29,10 +29,9 @@ from edit_eval.reporting.documents import encode_document
 from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
-from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
+from edit_eval.reporting.table import card_table, inline, markdown_sheet
 from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.run import Run
-from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.run_directory import RunDirectory, read_run_file
 from edit_eval.text import Text
@@ -503,7 +502,7 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         *(
             f"\n{card_table(table)}"
             for _, columns, pairs in comparison_by_judge(summary)
-            for table in _comparison(columns, pairs)
+            for table in (columns_table(columns), pairs_table(pairs))
         ),
         markdown_sheet(battle_sheet(summary.battles, results.edit_models), "en"),
         "",
@@ -539,10 +538,6 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
             "```",
         ]
     return "\n".join(lines) + "\n"
-
-
-def _comparison(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> list[Table[Any]]:
-    return [columns_table(columns), pairs_table(pairs)]
 
 
 def _type(results: Results) -> str:

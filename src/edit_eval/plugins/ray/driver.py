@@ -323,7 +323,6 @@ class RayDriver(LocalDriver):
             self._lose(node, f"it sent a message that no edit-eval agent sends: {error}")
 
     def _handle_machine_message(self, node: Node, message: Message) -> None:
-        """Handles what a machine says about itself."""
         event = event_of(message, MACHINE)
         if (event == "hello") != (not node.gpus):
             raise ValueError(f"`{event}` out of turn")

@@ -136,7 +136,6 @@ class Gateway:
                         del self._unsent[: os.write(self._out, self._unsent)]
 
     def _later(self, do: Callable[[], object]) -> None:
-        """Has the one thread do it."""
         self._to_do.put(do)
         os.write(self._ring, b".")
 

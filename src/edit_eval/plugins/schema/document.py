@@ -235,7 +235,6 @@ def _close_schema(properties: Schema) -> Schema:
 
 
 def _schema_by_name(of: Schema) -> Schema:
-    """Returns the schema of sections by names of the user's."""
     names = {"pattern": f"^{NAME.pattern}$", "maxLength": LONGEST_NAME}
     return {**FREE, "additionalProperties": of, "propertyNames": names}
 
@@ -269,7 +268,6 @@ def _any_of(schemas: Sequence[Schema]) -> Schema:
 
 
 def _or_null(schema: Schema) -> Schema:
-    """Returns a schema that also accepts null."""
     if "anyOf" in schema:
         return schema if NULL in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], NULL]}
     if "type" not in schema or "const" in schema:

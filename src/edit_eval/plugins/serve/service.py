@@ -521,7 +521,6 @@ class Service:
         self._late.pop(ticket.number, None)
 
     def _fail_open_pairs(self) -> None:
-        """Fails all unanswered pairs."""
         for ticket in [*self._inbox, *self._held, *self._open.values()]:
             if not ticket.answer.done():
                 ticket.answer.set_exception(Stopped("the service has ended"))

@@ -135,7 +135,6 @@ class Window:
 
 
 def _means(of: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Returns the mean for each source."""
     by_source: dict[str, list[float]] = defaultdict(list)
     for source, value in of:
         by_source[source].append(value)

@@ -247,7 +247,6 @@ Chain = dict[tuple[str, int], tuple[float, str]]
 
 
 def _select_judgements(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
-    """Returns the judgements that the score applies to."""
     return [
         judgement
         for judgement in results.judgements

@@ -209,7 +209,6 @@ class WatchedRun(Watched):
         return self._entries[sample_id]
 
     def _state_data(self) -> JsonObject:
-        """Returns the state of the run as sent to pages."""
         state, table = self.state, self.following.table
         live = None if state.live is None else msgspec.to_builtins(state.live, str_keys=True)
         if live is not None:

@@ -82,7 +82,6 @@ class Guard:
             raise ValueError(Text("a server that others can reach needs a token"))
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Handles one request."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] != "http":

@@ -62,6 +62,5 @@ class Stages:
             self.closed = self.closed.difference(self._lines[line]).union(self._list_closed_subjects(line))
 
     def _list_closed_subjects(self, line: tuple[str, Hashable]) -> list[int]:
-        """Returns the numbers of those of a line whose stage is to come."""
         subject = self._matrix.cells.subject
         return [number for number in self._lines[line] if subject(number).round >= self._reached[line]]

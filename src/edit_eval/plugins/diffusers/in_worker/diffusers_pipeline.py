@@ -382,7 +382,6 @@ def apply(pipeline: Any, loras: Sequence[Lora], *, in_part: bool) -> tuple[str, 
 
 
 def _count_loaded_tensors(pipeline: Any, adapter: str) -> int:
-    """Returns how many tensors of an adapter the pipeline's networks have taken."""
     networks = [part for part in pipeline.components.values() if hasattr(part, "named_parameters")]
     return sum(f".{adapter}." in name for part in networks for name, _ in part.named_parameters())
 

@@ -597,7 +597,6 @@ class Client:
         return Failure(f"the request failed: {type(error).__name__}: {said}")
 
     def _proxy(self) -> str:
-        """Returns the proxy that stands before the server; empty if there is none."""
         parts = urlsplit(self.base_url)
         return "" if self._ours else find_proxy(parts.scheme, parts.hostname or "", parts.port) or ""
 

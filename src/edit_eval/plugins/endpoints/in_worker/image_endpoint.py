@@ -283,7 +283,6 @@ class ImageEndpoint:
         return self._prepare_edit(tiny_edit(seed), tiny=True)
 
     async def _canary(self, client: Any) -> CanaryFound:
-        """The canary: an `Ask`."""
         await (self._probe() if self.parameters.probe else list_model_names)(client)
         return "answered" if self.parameters.probe else "known" if client.has_key else "up"
 

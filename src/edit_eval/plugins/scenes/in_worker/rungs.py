@@ -11,10 +11,10 @@ import io
 import json
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat, PngImagePlugin
 
@@ -23,10 +23,6 @@ from edit_eval.plugins.scenes.in_worker.drawing import draw
 from edit_eval.plugins.scenes.in_worker.edits import Edit, Reference, alike, apply, refer, resolve, twins
 from edit_eval.plugins.scenes.in_worker.language import read, write
 from edit_eval.plugins.scenes.in_worker.scene import WORDS, Scene, Thing
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 RECIPE_KEY = "recipe"
 """Under which `image.info` holds it."""

@@ -441,12 +441,8 @@ LEAVES: dict[str, tuple[Colour, ...]] = {
 }
 
 
-def _chance(scene: Scene, thing: Thing) -> random.Random:
-    return random.Random(f"{scene.seed} {thing.name}")
-
-
 def tree(pen: Pen, thing: Thing, scene: Scene) -> None:
-    chance = _chance(scene, thing)
+    chance = random.Random(f"{scene.seed} {thing.name}")
     if thing.state == "fallen":
         pen.tilt = 1.42 * (lee(scene) or 1.0)
     bend = 0.5 * lee(scene) if not pen.tilt else 0.0
