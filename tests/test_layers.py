@@ -213,3 +213,110 @@ def test_what_counts_and_shows_names_no_failure() -> None:
     edits = "|".join(NO_EDIT)
     named = re.compile(rf"\bStatus\.({words})\b|[\"']({edits})[\"']")
     assert [name(p) for p in [*files, SOURCE / "run.py"] if named.search(p.read_text("utf-8"))] == []
+
+
+PARTICIPLES = set(
+    [
+        "made",
+        "said",
+        "known",
+        "given",
+        "told",
+        "found",
+        "taken",
+        "kept",
+        "shown",
+        "seen",
+        "heard",
+        "spread",
+        "drawn",
+        "left",
+        "held",
+        "begun",
+        "done",
+    ]
+)
+PREPOSITIONS = set(
+    [
+        "of",
+        "in",
+        "on",
+        "at",
+        "by",
+        "to",
+        "from",
+        "with",
+        "without",
+        "beside",
+        "behind",
+        "before",
+        "after",
+        "between",
+        "above",
+        "below",
+        "over",
+        "under",
+        "among",
+        "as",
+        "together",
+        "apart",
+        "alone",
+        "within",
+        "beyond",
+        "against",
+    ]
+)
+DEFENDED = {
+    *("of", "of_one", "of_two", "before_edits"),  # a kind of subject, a judge, a follower: the words of the contract
+    *("running", "started", "finished"),  # what a spectator and a follower are told, as records name it
+    *("published", "published_lines", "scoring", "footing", "_paving", "_as_before"),  # nouns, and a comparison
+    *("on_step", "on_submitted", "on_broken_pipe"),  # called back
+    *("on_headers_complete", "on_message_complete", "on_response_complete"),  # called by name, by others' parsers
+}
+"""Functions named by a participle or a preposition that stay."""
+
+
+def is_grammar(name: str) -> bool:
+    """True if a function is named by a participle, or a preposition at its beginning or end; `from_json` is not."""
+    words = name.strip("_").split("_")
+    if name.startswith("__") or words[0] in {"need", "seed", "feed", "embed", "speed"}:
+        return False
+    first = words[0] in PREPOSITIONS and not (len(words) > 1 and words[0] in {"from", "to", "as", "with"})
+    bare = len(words) == 1 and re.fullmatch(r"\w{3,}ing", words[0]) and words[0] not in GERUNDS
+    return bool(first or words[0] in PARTICIPLES or words[0].endswith("ed") or bare or words[-1] in PREPOSITIONS)
+
+
+GERUNDS = {
+    "pending",
+    "missing",
+    "ping",
+    "string",
+    "rating",
+    "mapping",
+    "nothing",
+    "meaning",
+    "wording",
+    "reading",
+    "setting",
+    "heading",
+}
+
+
+def test_functions_are_verbs_and_nouns() -> None:
+    named = {
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_grammar(node.name)
+    }
+    assert named - {name for name in named if name.endswith("_of")} - DEFENDED == set()
+
+
+@pytest.mark.parametrize("name", ["settled_in", "joining", "_said", "of_canaries", "look_at", "standing_alone"])
+def test_grammar_is_no_name(name: str) -> None:
+    assert is_grammar(name)
+
+
+@pytest.mark.parametrize("name", ["count_finished", "from_json", "label_of", "__init__", "seed_samples", "wording"])
+def test_a_verb_and_a_noun_are_a_name(name: str) -> None:
+    assert name.endswith("_of") or not is_grammar(name)

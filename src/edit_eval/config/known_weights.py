@@ -32,9 +32,9 @@ def find_lineage(name: str, model_type: str = "") -> str:
 
 
 def _tables() -> tuple[WeightsTable, ...]:
-    return _made(tuple(each.class_path for each in list_registrations() if each.kind == "weights"))
+    return _make_tables(tuple(each.class_path for each in list_registrations() if each.kind == "weights"))
 
 
 @cache
-def _made(class_paths: tuple[str, ...]) -> tuple[WeightsTable, ...]:
+def _make_tables(class_paths: tuple[str, ...]) -> tuple[WeightsTable, ...]:
     return tuple(import_class("weights", path)() for path in class_paths)

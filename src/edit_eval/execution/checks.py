@@ -67,7 +67,7 @@ class Check:
         return None
 
 
-def registered_checks() -> list[Check]:
+def load_checks() -> list[Check]:
     """Returns all checks that are registered, ours first."""
     return [import_registered("check", name)() for name in names("check")]
 
@@ -77,7 +77,7 @@ def refuse(context: CheckContext) -> None:
 
     Raises `Stopped` for one that passes when other processes end.
     """
-    for finding in (*_ended_sales(context), *_refusals(context)):
+    for finding in (*_find_ended_sales(context), *_refusals(context)):
         if finding.stops and finding.passing:
             raise Stopped(Text("{}; rerun the same command when that is free", finding.line))
         if finding.stops:
@@ -85,11 +85,11 @@ def refuse(context: CheckContext) -> None:
 
 
 def _refusals(context: CheckContext) -> Iterator[Finding]:
-    for check in registered_checks():
+    for check in load_checks():
         yield from check.refusals(context)
 
 
-def _ended_sales(context: CheckContext) -> Iterator[Finding]:
+def _find_ended_sales(context: CheckContext) -> Iterator[Finding]:
     configuration = context.configuration
     for key, section in configuration.models.items():
         if context.laid_out is None or any(model.key == key for model in context.laid_out):
@@ -103,7 +103,7 @@ def choose(configuration: Configuration, models: Sequence[Model], machine: Machi
     What is `auto` is what a registered check makes of it; if none knows, models swap and load one after the other.
     """
     context = CheckContext(configuration, machine, laid_out=models)
-    for check in registered_checks():
+    for check in load_checks():
         if (made := check.choose(context)) is not None:
             return made
     execution, why = configuration.execution, Text("nothing here estimates memory")

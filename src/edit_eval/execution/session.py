@@ -381,12 +381,12 @@ class RunStart:
     def _oddities(self) -> Iterator[str]:
         """Yields what is not as one would expect: lost GPUs, models on the CPU, settings held back, short limits."""
         yield from dict.fromkeys(self.layout.lost.values())
-        yield from self._on_the_cpu()
+        yield from self._explain_cpu_use()
         yield from self.choices.start_sentences
         for finding in short_limits(self.configuration, self.matrix.experiment) if self._pilot.judgements else ():
             yield finding.line
 
-    def _on_the_cpu(self) -> Iterator[str]:
+    def _explain_cpu_use(self) -> Iterator[str]:
         """Yields a sentence for each model that runs on the CPU since no GPU is visible, where there may be some."""
         if self.machine.lost() or self.machine.fault() or self.machine.limit():
             for model in self.layout.models:

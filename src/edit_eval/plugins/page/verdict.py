@@ -142,7 +142,7 @@ def standings_table(
     ]
     several = len(statements) + len(battles) > 1
     shown = [_score_columns(statement, rows, over=several) for statement in statements]
-    shown += [_of_battles(judge, rows, over=several) for judge in battles]
+    shown += [_battle_columns(judge, rows, over=several) for judge in battles]
     name: Column[_ModelRow] = Column(
         Text("Edit model"),
         lambda row: row.edit_model,
@@ -204,7 +204,7 @@ def _score_columns(statement: _JudgeStatement, rows: Sequence[_ModelRow], *, ove
     ]
 
 
-def _of_battles(judge: str, rows: Sequence[_ModelRow], *, over: bool) -> list[Column[_ModelRow]]:
+def _battle_columns(judge: str, rows: Sequence[_ModelRow], *, over: bool) -> list[Column[_ModelRow]]:
     head = judge_words(judge) if over else ""
 
     def estimate_of(row: _ModelRow) -> RankedStrength | None:

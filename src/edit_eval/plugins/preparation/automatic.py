@@ -52,7 +52,7 @@ def decide(
     """Does the same from known facts: models with their weights and places, GPUs, free host memory in bytes."""
     placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
     if execution.placement == "auto":
-        on_gpus = any(device.startswith("cuda") for device in _shared(wanted))
+        on_gpus = any(device.startswith("cuda") for device in _find_shared_devices(wanted))
         placement = Choice("placement", *_placement(wanted, visible), weighed=on_gpus)
     if execution.load_concurrency == "auto":
         at_once, why = _load_concurrency(wanted, host_free)
@@ -79,7 +79,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 
 def _placement(wanted: Sequence[PlacedModel], visible: Sequence[Gpu]) -> tuple[str, str]:
     """Returns `together` if edit models share GPUs with judges and are known to fit there with them, else `swap`."""
-    if not any(len({model.model.kind for model in models}) > 1 for models in _shared(wanted).values()):
+    if not any(len({model.model.kind for model in models}) > 1 for models in _find_shared_devices(wanted).values()):
         if all(model.model.holds_device for model in wanted):
             return "swap", Text("edit models and judges have their own devices, and none has to make room")
         return "swap", Text(
@@ -89,7 +89,7 @@ def _placement(wanted: Sequence[PlacedModel], visible: Sequence[Gpu]) -> tuple[s
     return "together" if room.answer == "enough" else "swap", room.reason
 
 
-def _shared(wanted: Sequence[PlacedModel]) -> dict[str, list[PlacedModel]]:
+def _find_shared_devices(wanted: Sequence[PlacedModel]) -> dict[str, list[PlacedModel]]:
     """Returns the devices whose memory several models share, with those models."""
     on: dict[str, list[PlacedModel]] = {}
     for model in (model for model in wanted if model.model.holds_device):
@@ -100,7 +100,7 @@ def _shared(wanted: Sequence[PlacedModel]) -> dict[str, list[PlacedModel]]:
 
 def check_room(wanted: Sequence[PlacedModel], visible: Sequence[Gpu]) -> Room:
     """Checks whether all models fit at once on every GPU that they share, with a margin."""
-    shared = _shared(wanted)
+    shared = _find_shared_devices(wanted)
     if not shared:
         return Room("enough", Text("no two models share a device"))
     if any(device.startswith("cpu") for device in shared):

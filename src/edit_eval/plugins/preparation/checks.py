@@ -30,7 +30,7 @@ from edit_eval.execution.checks import (
     CheckContext,
     card_of,
     class_of,
-    registered_checks,
+    load_checks,
     sale_findings,
     short_limits,
     silent_judges,
@@ -253,7 +253,7 @@ def examine(
     findings = refusal(refused) if refused is not None else []
     if configuration is not None:
         context = Context(configuration, machine, skip_benchmark=refused is not None, **more)
-        return findings + [finding for check in registered_checks() for finding in check.find(context)]
+        return findings + [finding for check in load_checks() for finding in check.find(context)]
     if refused is None:
         findings.append(Finding("configuration", "note", Text("none was given: only the machine is checked")))
     environment, gpus = dict(os.environ), machine.gpus()

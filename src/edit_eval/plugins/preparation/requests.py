@@ -83,7 +83,9 @@ def plan(
         experiment = make_experiment(configuration, data)
         everything: Sequence[Sample] = data.samples
         notes += (
-            [] if margin is None else [size.line_for(margin) for size in margin_sizes(*_judged(experiment), margin)]
+            []
+            if margin is None
+            else [size.line_for(margin) for size in margin_sizes(*_count_judgements(experiment), margin)]
         )
     else:
         experiment, note = assume_experiment(configuration)
@@ -106,7 +108,7 @@ def plan(
     return replace(made, notes=(*made.notes, *notes))
 
 
-def _judged(experiment: Experiment) -> tuple[dict[str, Scale], int]:
+def _count_judgements(experiment: Experiment) -> tuple[dict[str, Scale], int]:
     """Returns the scale of each judge of single edits, and how many source images there are."""
     images = {sample.cluster for sample in experiment.samples if not sample.fault}
     return {judge.name: judge.scoring.scale for judge in experiment.judges_of_one}, len(images)

@@ -83,7 +83,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
     Raises `ConfigurationError`, also if that cannot be determined.
     """
     if match := re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text):
-        return _checked(Shard(int(match[1]), int(match[2])), f"--shard {text}")
+        return _check_shard(Shard(int(match[1]), int(match[2])), f"--shard {text}")
     match = re.fullmatch(r"auto(?:/([0-9]{1,4}))?", text)
     if not match:
         raise ConfigurationError(Text("--shard {}: write 2/8 for the second of eight, or auto", text))
@@ -136,7 +136,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
                     tasks,
                 )
             )
-    return _checked(Shard((number - first) // step + 1, int(match[1] or tasks), launched), said)
+    return _check_shard(Shard((number - first) // step + 1, int(match[1] or tasks), launched), said)
 
 
 def _pick_shard(counted: Shard, entered: Sequence[Shard], tasks: int, said: str) -> Shard:
@@ -167,11 +167,11 @@ def _pick_shard(counted: Shard, entered: Sequence[Shard], tasks: int, said: str)
             )
         )
     if begin:
-        return _checked(replace(counted, number=int(number) - begin.pop()), said)
-    return _checked(counted, Text("{}, which counts from 0", said))
+        return _check_shard(replace(counted, number=int(number) - begin.pop()), said)
+    return _check_shard(counted, Text("{}, which counts from 0", said))
 
 
-def _checked(shard: Shard, said: str) -> Shard:
+def _check_shard(shard: Shard, said: str) -> Shard:
     if not 1 <= shard.number <= shard.count:
         raise ConfigurationError(
             Text("{}: there is no shard {} of {}; shards count from 1", said, shard.number, shard.count)
@@ -230,7 +230,7 @@ def turn_to_load(
     """
     turns = [FileLock(run / SHARDS / f"loading-{number}.lock") for number in range(at_once)]
     noted = False
-    while (mine := next(filter(_taken, turns), None)) is None and not interruption():
+    while (mine := next(filter(_try_lock, turns), None)) is None and not interruption():
         if not noted:
             note(Text("waiting for a turn to load: {} shards load at once (execution.load_concurrency)", at_once))
             noted = True
@@ -242,7 +242,7 @@ def turn_to_load(
             mine.release()
 
 
-def _taken(lock: FileLock) -> bool:
+def _try_lock(lock: FileLock) -> bool:
     try:
         lock.acquire(timeout=0)
     except Timeout:
