@@ -215,57 +215,14 @@ def test_what_counts_and_shows_names_no_failure() -> None:
     assert [name(p) for p in [*files, SOURCE / "run.py"] if named.search(p.read_text("utf-8"))] == []
 
 
-PARTICIPLES = set(
-    [
-        "made",
-        "said",
-        "known",
-        "given",
-        "told",
-        "found",
-        "taken",
-        "kept",
-        "shown",
-        "seen",
-        "heard",
-        "spread",
-        "drawn",
-        "left",
-        "held",
-        "begun",
-        "done",
-    ]
-)
-PREPOSITIONS = set(
-    [
-        "of",
-        "in",
-        "on",
-        "at",
-        "by",
-        "to",
-        "from",
-        "with",
-        "without",
-        "beside",
-        "behind",
-        "before",
-        "after",
-        "between",
-        "above",
-        "below",
-        "over",
-        "under",
-        "among",
-        "as",
-        "together",
-        "apart",
-        "alone",
-        "within",
-        "beyond",
-        "against",
-    ]
-)
+PARTICIPLES = {
+    *("made", "said", "known", "given", "told", "found", "taken", "kept", "shown", "seen", "heard"),
+    *("spread", "drawn", "left", "held", "begun", "done"),
+}
+PREPOSITIONS = {
+    *("of", "in", "on", "at", "by", "to", "from", "with", "without", "beside", "behind", "before", "after", "between"),
+    *("above", "below", "over", "under", "among", "as", "together", "apart", "alone", "within", "beyond", "against"),
+}
 DEFENDED = {
     *("of", "of_one", "of_two", "before_edits"),  # a kind of subject, a judge, a follower: the words of the contract
     *("running", "started", "finished"),  # what a spectator and a follower are told, as records name it
@@ -287,18 +244,8 @@ def is_grammar(name: str) -> bool:
 
 
 GERUNDS = {
-    "pending",
-    "missing",
-    "ping",
-    "string",
-    "rating",
-    "mapping",
-    "nothing",
-    "meaning",
-    "wording",
-    "reading",
-    "setting",
-    "heading",
+    *("pending", "missing", "ping", "string", "rating", "mapping", "nothing", "meaning", "wording", "reading"),
+    *("setting", "heading"),
 }
 
 
