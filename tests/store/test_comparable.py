@@ -46,7 +46,7 @@ class Made:
 
     experiment: Experiment
     results: Results
-    examined: Mapping[str, Examined] = field(default_factory=dict)
+    judge_examinations: Mapping[str, Examined] = field(default_factory=dict)
 
 
 def rubric(language: str, answer: str, prompts: Mapping[str, Mapping[str, str]] | None) -> Mapping[str, Any]:
