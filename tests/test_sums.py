@@ -23,6 +23,8 @@ APART = ("preparation", "page", "progress")
 """Plug-ins that make no number of a result: they add seconds and bytes of a plan, and heights of drawings."""
 COUNTING = ("len", "bool", "int", "isinstance")
 COUNTS = (
+    "chat_interfaces: (value for value in values if type(value) is int and value > 0)",
+    "writing: (os.path.isfile(Path(folder, source)) for source in self.sources)",
     "attributes: (3 if '㐀' <= letter <= '鿿' else 1 for letter in instruction)",
     "battles: outcomes.values()",
     "results: mark['weights'].values()",

@@ -126,7 +126,7 @@ OURS = {
     "plugins/rehearse/start.py": "a file of ours",
     "plugins/scenes/in_worker/language.py": "an instruction of ours",
     "pretrained/host_memory.py": "files of the kernel's",
-    "plugins/page/drawing_apart.py": "what a program of ours prints",
+    "reporting/render_subprocess.py": "what a program of ours prints",
     "reporting/terminal_text.py": "for a terminal",
     "store/table.py": "bytes, which end at line ends alone",
     "verbs/command_line.py": "for a terminal",

@@ -82,7 +82,7 @@ def test_a_download_that_moves_is_a_sign_of_life(tmp_path: Path, monkeypatch: py
     file = tmp_path / "models--of--somebody" / "blobs" / "0123.incomplete"
     file.parent.mkdir(parents=True)
     worker, said = process.Worker(process.NO_PIPE, process.NO_PIPE), Queue[Message]()
-    monkeypatch.setattr(worker, "send_message", lambda **message: said.put(message))
+    monkeypatch.setattr(worker, "send", lambda **message: said.put(message))
     looking = threading.Thread(target=worker._report_downloads)
     looking.start()
     try:

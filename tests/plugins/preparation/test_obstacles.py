@@ -183,7 +183,7 @@ def test_a_key_that_is_not_there_is_said_before_anything_is_loaded(
 
 def test_every_check_is_made_by_doctor_and_some_by_run_and_plan(tmp_path: Path) -> None:
     assert [check.find.__name__ for check in checks.CHECKS if check.refuses] == [
-        "claimed_twice",
+        "double_claims",
         "devices",
         "cards",
         "reachable",

@@ -319,7 +319,7 @@ def test_the_list_says_what_is_certified_and_imports_nothing_for_it() -> None:
     listed = {
         component.name: dict(component.certificate)
         for component in list_components("protocol")
-        if ".published." in component.class_path
+        if ".published." in component.class_path and component.certificate  # others have no number of authors
     }
     stated = {name: {**vars(certificate)} for name, certificate in CERTIFICATES.items()}
     nothing = {"beside": "", "without": ()}

@@ -46,8 +46,8 @@ sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]
 try:
     from edit_eval.workers.process import main
 except ModuleNotFoundError as error:
-    from edit_eval.workers.failures import describe_missing_import
-    describe_missing_import(error, int(sys.argv[2]))
+    from edit_eval.workers.failures import report_missing_import
+    report_missing_import(error, int(sys.argv[2]))
 main(sys.argv[1:])
 """
 

@@ -29,7 +29,7 @@ class JUnitReport(VerbOption):
         junit: Path | None = None
         """Also write here, as JUnit XML, whether each is no worse than the first: a test for each judge."""
 
-    def wrote(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
+    def write_files(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
         """Writes the file, if it is asked for; `given` is a `comparison`, and what else is `wrong` with it."""
         if parameters.junit is None:
             return ()

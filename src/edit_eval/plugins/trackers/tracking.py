@@ -74,7 +74,7 @@ class Trackers(Follower):
         return cls(configuration.trackers) if configuration.trackers else None
 
     @contextlib.contextmanager
-    def start_trackers(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
+    def started(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
         """Tells the trackers of a start; without `work`, only those that have not heard of the run's end.
 
         Their messages go to `note`. If the block raises, they are told that the run will go on.
