@@ -164,6 +164,7 @@ def test_the_page_opens_in_the_language_of_the_run(complete: Report, tmp_path: P
 def test_a_further_language_is_a_row_and_a_catalogue(
     complete: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    catalogue.cache_clear()  # another test may have asked for French, which was none then
     catalogue("zh")  # from the package, before a folder stands for it
     (tmp_path / "plugins").mkdir()
     (tmp_path / "fr.po").write_text('msgid "Verdict"\nmsgstr "Bilan"\n\nmsgid "only {}"\nmsgstr "seul {}"\n', "utf-8")
