@@ -275,7 +275,7 @@ class FieldPage:
                 rows.append((f"`{field.name}`", what))
         yield from write_table("| field | what it is |", rows)
         for held in waiting:
-            yield f"\n#### {held.__name__}\n\n{write_words(first_paragraph(held))}\n"
+            yield f"\n### {held.__name__}\n\n{write_words(first_paragraph(held))}\n"
             yield from self.write_tree([held], set())
 
 
