@@ -20,7 +20,7 @@ With the form `score` an answer whose first line is a score of three decimals, b
 later is complete (`find_uncut_score`). No other answer that was cut off is read, however it looks: `Score: 1` may
 have been about to become `Score: 10.000`.
 
-An answer that says that the picture cannot be seen is refused, even if it contains a number (`unseen`).
+An answer that says that the picture cannot be seen is refused, even if it contains a number (`unseen_pictures`).
 
 In cases of doubt the text is not a score:
 

@@ -31,7 +31,7 @@ def set_language(language: str) -> None:
 
 
 def current_language(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """Returns the code of the language for texts about a run in `of_run` (by default the one given to `speak`).
+    """Returns the code of the language for texts about a run in `of_run` (by default the one given to `set_language`).
 
     That is `EDIT_EVAL_LANG`; else that of the run unless it is English; else the first of `LC_ALL`, `LC_MESSAGES` and
     `LANG` that is set. English instructions say nothing about who reads a run's numbers.

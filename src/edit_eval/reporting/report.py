@@ -81,7 +81,7 @@ def whole(path: Path) -> Iterator[TextIO]:
         temporary.unlink(missing_ok=True)
 
 
-# -- as a program, which `drawing_apart` starts --
+# -- as a program, which `render_subprocess` starts --
 
 
 def draw(results: Results, summary: Summary, run: Path, *, language: str) -> int:

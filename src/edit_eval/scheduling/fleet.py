@@ -90,7 +90,7 @@ class Fleet:
         self.replicas: list[Replica] = []
         self.of: dict[str, list[Replica]] = {model.key: [] for model in models}
         self.on: dict[str, list[Replica]] = {}
-        """Device -> the replicas that may hold it, in the order of the models (see `Model.held`)."""
+        """Device -> the replicas that may hold it, in the order of the models (see `Model.resources_of`)."""
         self.free: dict[str, None] = {}
         """Devices with room, in order."""
         self._holders: dict[str, list[Replica]] = {}

@@ -1,7 +1,7 @@
 """Battles: two edits of a sample, compared by a judge that is shown both, in both orders.
 
 A judgement of a battle has for each of its scores two values per order: the first edit's share (1, 0, or .5
-for a tie; anything between by probabilities), and how much of the answer is a tie. The outcome is a `Fought`: an
+for a tie; anything between by probabilities), and how much of the answer is a tie. The outcome is a `BattleOutcome`: an
 order without an answer leaves the battle missing, never half. To `preferences` each order is a vote, its sides
 those on which the edits were shown: judges and people are ranked by one estimator.
 """

@@ -36,7 +36,7 @@ def detectable_difference(
     Evaluation Review 19, 1995) takes the standard error as known: with 10 clusters it promises .80 and keeps .75.
     `span` is the largest possible difference, infinite on an open scale.
 
-    None if the samples do not tell: no interval, a few large losses that decide (`lopsided`), fewer than
+    None if the samples do not tell: no interval, a few large losses that decide (`is_skewed`), fewer than
     `FEWEST_FREEDOM_PLANNED` degrees of freedom, or no difference within the scale is large enough.
     """
     if not _says(estimate):

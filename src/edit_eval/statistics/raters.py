@@ -1,7 +1,7 @@
 """Raters: anything that answers questions about edits, a judge, a measure, recorded replies, or people.
 
 A rater is its answers. This module describes one rater: its answers, and whether the same question gets the
-same answer again. Others compare two: `scores_apart`, `beside_votes`, `ordinal.alpha`, and the plug-in `agreement`.
+same answer again. Others compare two: `scores_apart.compare_scores`, `ordinal.alpha`, and the plug-in `agreement`.
 """
 
 from __future__ import annotations

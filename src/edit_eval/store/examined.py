@@ -66,7 +66,7 @@ class Examiner(ABC):
 
     @abstractmethod
     def read(self, kept: Mapping[str, Any]) -> Examination:
-        """Reads `Examination.kept`, which a stranger may have sent. Raises `KeyError`, `TypeError`, `ValueError` or
+        """Reads `Examination.as_dict`, which a stranger may have sent. Raises `KeyError`, `TypeError`, `ValueError` or
         `AttributeError` for anything else."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ def take_examinations(experiment: Experiment, run: Path, folder: Path | None = N
 
 
 def load_examinations(experiment: Experiment, run: Path, folder: Path | None = None) -> Mapping[str, Examination]:
-    """Returns what is known of each judge that can be examined, by its name; see `Examiner.known`."""
+    """Returns what is known of each judge that can be examined, by its name; see `Examiner.load_examinations`."""
     by = examiner()
     with _name_failing_examiner(by):
         return {} if by is None else by.load_examinations(experiment, run, folder)

@@ -435,7 +435,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
             line = msgspec.convert(record, ReplyLine)
         except msgspec.ValidationError:  # not a reply of ours
             continue
-        given.setdefault(line.key, [])[line.ask :] = [record]  # as `Answers.put`
+        given.setdefault(line.key, [])[line.ask :] = [record]  # as `Answers.record_reply`
     before = matrix.pending
 
     def take(lookup: Lookup, records: Sequence[Record], where: Record) -> None:

@@ -1,6 +1,6 @@
 """The program that draws a run's report: `python -m edit_eval.verbs.drawing RUN [CODE]`.
 
-`Run.draw` has it run beside itself; CODE is JSON of `get_named_code`, unless this is a copy of that process.
+`Run.write_report` has it run beside itself; CODE is JSON of `get_named_code`, unless this is a copy of that process.
 """
 
 import json

@@ -192,7 +192,7 @@ def interval_of_models(spearman: float | None, models: int) -> list[float] | Non
 
 
 def bound_mean_correlation(rater: ByItem, reference: ByItem) -> list[float] | None:
-    """Returns `[low, high]`: the range of the mean of `Within` if `rater` had scored all edits that `reference` has.
+    """Returns `[low, high]`: the mean of `EditRanking` if `rater` had scored all edits that `reference` has.
 
     Nothing is assumed about why a score is missing: each may be anywhere in the order of the model's edits.
     """

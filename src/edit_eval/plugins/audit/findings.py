@@ -111,7 +111,7 @@ def findings(
     results: Results, judge: str, *, pictures: int = 2, people: Mapping[str, Measure] | None = None
 ) -> Findings:
     """Computes all measures of one judge of an audit's run. `pictures`: how many it is shown at once. `people`: its
-    measures of agreement with people, if any (`beside_people.py`), which count in the verdict like all others."""
+    measures of agreement with people, if any (`people_agreement.py`), which count in the verdict like all others."""
     if judge in results.battle_judges:
         trial_findings = findings_of_two(PairTrial.from_results(results, judge))
     else:

@@ -291,10 +291,9 @@ def read_file(path: Path) -> Passport | None:
 
 
 def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Passport | None:
-    """Reads the passport of a judge as a run asks it (`says`: see `Examinee.of`), or else the newest one of the same
-    judge in another language.
+    """Reads the passport of a judge as a run asks it, or else the newest one of the same judge in another language.
 
-    Returns None if it was never examined.
+    `says`: see `Examinee.from_judge`. Returns None if it was never examined.
     """
     subject = Examinee.from_judge(asked, language, says)
     passport = read_file(folder / f"{subject.key}.json")

@@ -169,7 +169,7 @@ def _pair(name: str) -> tuple[Text, Text]:
 
 
 def failure_words(key: str) -> str:
-    """Puts one of `Passport.failed` into words: `order (causal)` is the order within a category."""
+    """Puts one of `Passport.failures` into words: `order (causal)` is the order within a category."""
     name, _, group = key.removesuffix(")").partition(" (")
     measure = measure_words(name)
     return Text("{}, {}", measure, _group(group), context="category") if group else measure

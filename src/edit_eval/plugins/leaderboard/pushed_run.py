@@ -157,7 +157,7 @@ class PushedRun:
     """A pushed run; shaped like a `Run`, for leaderboards only."""
 
     experiment: Any
-    """An `AskedOf`."""
+    """A `PushedExperiment`."""
     results: Results
     judge_examinations: Mapping[str, Examination] = field(default_factory=dict)
 

@@ -63,7 +63,7 @@ P = ParamSpec("P")
 
 
 def _catch_errors(method: Callable[Concatenate[Progress, P], None]) -> Callable[Concatenate[Progress, P], None]:
-    """Keeps exceptions of the progress from the run: the first one ends it (`Progress._give_up`)."""
+    """Keeps exceptions of the progress from the run: the first one ends it (`Progress._end_display`)."""
 
     @functools.wraps(method)
     def call(self: Progress, /, *arguments: P.args, **named: P.kwargs) -> None:

@@ -327,7 +327,7 @@ class _Watched(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Raises `TimeoutError` when time is over, `StoodStill`, and other `OSError`."""
+        """Raises `TimeoutError` when time is over, `OpenerStalled`, and other `OSError`."""
         return self._retry_until_deadline(self._socket.recv_into, buffer)
 
     def write(self, data: Any) -> int:

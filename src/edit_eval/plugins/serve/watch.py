@@ -254,8 +254,8 @@ class Watch:
         language: str = "en",
         small: Small = small_rgb,
     ) -> None:
-        """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1; `small`
-        decodes clients' pictures."""
+        """`submit` has canaries judged; their judgements come back through `observe_answer`. `reward` is from 0 to 1;
+        `small` decodes clients' pictures."""
         self._submit, self._tell, self._reward, self._size = submit, tell, reward, window
         self._language, self._small = language, small
         self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
