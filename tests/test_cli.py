@@ -33,6 +33,7 @@ FLAGS = {
     "status": {*ALWAYS, "--json"},
     "compare": {*ALWAYS, "--detect", "--fail-if-worse", "--margin", "--json"},
     "agreement": {*ALWAYS, "--people", "--json"},
+    "reanalyse": {*ALWAYS, "--rows", "--json"},
     "score": {*ALWAYS, "--judge", "--readings", "--run-dir", "--json"},
     "serve": {*ALWAYS, "--host", "--port", "--token", "--door", "--on-unscored", "--ledger", "--root"},
     "list": {*ALWAYS, "--json"},
@@ -103,7 +104,7 @@ def test_every_verb_that_takes_a_configuration_takes_overrides_and_filters() -> 
 
 def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     """In a process of its own, where nobody else has imported anything."""
-    quick = FLAGS.keys() - {"agreement"}  # an analysis: the class that computes tells its help
+    quick = FLAGS.keys() - {"agreement", "reanalyse"}  # analyses: the class that computes tells its help
     names = [[], ["env"], *([*name.split()] for name in FLAGS if name in quick)]
     code = (
         "import contextlib, io, json, sys\n"

@@ -36,6 +36,7 @@ from edit_eval.plugins.page import charts as page_charts
 from edit_eval.plugins.page import page
 from edit_eval.plugins.page.export import export, read_sample_ids
 from edit_eval.plugins.push.sending import push
+from edit_eval.plugins.reanalysis.files import reanalyse
 from edit_eval.plugins.serve.scoring import table_of
 from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.records import Results
@@ -520,6 +521,102 @@ def test_a_run_that_is_handed_over_lends_nothing_from_outside(handed: Path, base
 def test_the_configuration_of_a_run_is_written_without_aliases(base: Path) -> None:
     text = (base / "config" / "0001.yaml").read_text()
     assert not [token for token in yaml.scan(text) if isinstance(token, yaml.AliasToken)]
+
+
+# -- results of others --
+
+
+def workbook(sheet: bytes, *more: str) -> Callable[[Path], None]:
+    """A workbook with this sheet, and with files of such names beside it."""
+
+    def craft(folder: Path) -> None:
+        with zipfile.ZipFile(folder / "m_judge.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("xl/worksheets/sheet1.xml", sheet)
+            for name in more:
+                packed.writestr(name, "x")
+
+    return craft
+
+
+def _liar(folder: Path) -> None:
+    workbook(b"<a>" + b"<c/>" * 15_000_000 + b"</a>")(folder)
+    file = folder / "m_judge.xlsx"
+    data = bytearray(file.read_bytes())
+    for mark, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):  # its unpacked size
+        data[data.index(mark) + place : data.index(mark) + place + 4] = (100).to_bytes(4, "little")
+    file.write_bytes(data)
+
+
+def _claims_rows(folder: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    (folder / "processed_dataset").mkdir()
+    nothing = pyarrow.Array.from_buffers(pyarrow.null(), 1 << 30, [None])
+    table = pyarrow.table({"m_accuracy": nothing, "m_editing_accuracy": nothing})
+    with pyarrow.ipc.new_stream(folder / "processed_dataset" / "a.arrow", table.schema) as stream:
+        stream.write_table(table)
+
+
+def result(name: str, data: bytes) -> Callable[[Path], None]:
+    """A file of results."""
+
+    def craft(folder: Path) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+    return craft
+
+
+def link_to_secret(name: str) -> Callable[[Path], None]:
+    """A file, or a folder, of results is a link to the user's."""
+
+    def craft(folder: Path) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(folder.parent / "secret" / ("secret.png" if Path(name).suffix else ""))
+
+    return craft
+
+
+def _pipe_of_results(folder: Path) -> None:
+    os.mkfifo(folder / "m_background_change_gpt_score.csv")
+
+
+LAUGHS = b"<!DOCTYPE a [<!ENTITY a 'ha'>" + b"".join(
+    b"<!ENTITY %c '%s'>" % (97 + n, b"&%c;" % (96 + n) * 10) for n in range(1, 12)
+)
+RESULTS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "a workbook of many gigabytes": (
+        "D. Fifield, A better zip bomb (WOOT 2019)",
+        workbook(b"<a>" + b"<c/>" * 15_000_000 + b"</a>"),
+    ),
+    "a workbook that lies about its size": ("CVE-2019-9674: Python, zipfile", _liar),
+    "entities of entities": ("CVE-2003-1564: libxml2, billion laughs", workbook(LAUGHS + b"]><a>&l;</a>")),
+    "an entity of a file": (
+        "CVE-2013-1665: XML external entities",
+        workbook(b"<!DOCTYPE a [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><a>&a;</a>"),
+    ),
+    "names that lead outside a zip": ("CVE-2018-1002200, Zip Slip", workbook(b"<a/>", "../../x", "/etc/x", "..\\x")),
+    "no zip": ("CWE-703", result("m_judge.xlsx", b"PK\3\4" + b"\0" * 99)),
+    "a table that is a link": ("CVE-2007-4559: tarfile", link_to_secret("m_background_change_gpt_score.csv")),
+    "a folder that is a link": ("CVE-2021-32803: node-tar", link_to_secret("reviews")),
+    "a table that is a pipe": ("CWE-67; open() of a pipe waits for ever", _pipe_of_results),
+    "rows that take no bytes": ("CWE-789: allocation by a number of the file; Arrow, null arrays", _claims_rows),
+    "brackets in brackets": ("json/scanner.py raises RecursionError", result("result.json", b"[" * 300_000)),
+    "a number of a million digits": (
+        "CVE-2020-10735",
+        result("a/samples_x.jsonl", b'{"doc_id": ' + b"9" * 1_000_000 + b"}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_of_others_open_nothing_else_and_end(name: str, handed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    RESULTS[name][1](folder)
+    with watched() as seen, pytest.raises(EditEvalError) as refused:
+        reanalyse([folder])
+    assert len(str(refused.value)) < 600
+    assert not [path for path in seen.opened if path.startswith((str(tmp_path / "secret"), "/etc/passwd"))]
 
 
 @pytest.mark.parametrize(

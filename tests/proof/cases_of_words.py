@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 TESTS = HERE.parent
 
 VERBS = """
-init completion demo run doctor plan report compare gate status view export push gc agreement audit
+init completion demo run doctor plan report compare gate status view export push gc agreement reanalyse audit
 list describe fetch config config/show vote vote/export env env/create
 """
 TYPES = """

@@ -93,8 +93,9 @@ class Analysis(Generic[Document]):
     `field(metadata={"metavar": "JUDGE"})` the word for its value. `document` is the msgspec Struct that `compute`
     returns; `--json` prints it as it is, and it is read back as itself.
 
-    It is about one run, unless `sources` says what else it is about: several runs, pushed ones, each of which
-    `open_source` opens. One of a single run is also a section of that run's report where its `ReportSection` says so.
+    It is about one run, unless `sources` says what else it is about: several runs, pushed ones, the result files of
+    others, each of which `opened` opens. An analysis of one run is also a section of that run's report where its
+    `ReportSection` says so.
     """
 
     about: ClassVar[Mapping[str, str]] = {}
@@ -125,7 +126,7 @@ class Analysis(Generic[Document]):
         raise NotImplementedError
 
     def compute(self, records: Any, parameters: Any) -> Document:
-        """Computes the document of a run's `RunRecords`, or of what `open_source` has made of its sources.
+        """Computes the document of a run's `RunRecords`, or of what `opened` has made of its sources.
 
         Raises `ConfigurationError` for parameters that these cannot answer.
         """
