@@ -238,12 +238,6 @@ def count_work(table: JudgementTable) -> tuple[Count, Count, Count]:
     )
 
 
-def count_finished(table: JudgementTable) -> int:
-    """Returns how many edits and judgements need no more work, which is what a `live.json` of them would add up to."""
-    edits, judgements, _ = count_work(table)
-    return edits.settled + judgements.settled
-
-
 # -- `live.json`: the state of a run at work, beside its journals, for other processes --
 
 SCHEMA = 1
