@@ -306,7 +306,7 @@ def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
 
 def steps_of(results: Results) -> tuple[int, ...] | None:
     """Returns the steps in which a run's controls are judged; None if all are at once."""
-    setting = results.resolved.get("control_steps")
+    setting = results.provenance.resolved.get("control_steps")
     return tuple(map(int, setting)) if isinstance(setting, list | tuple) else None
 
 

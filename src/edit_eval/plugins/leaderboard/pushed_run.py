@@ -21,7 +21,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.files.hub import is_address, local_path
 from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scoring, Status
+from edit_eval.records import Edit, Judgement, Picture, Reading, Results, RunProvenance, Sample, Scoring, Status
 from edit_eval.store.comparable import ComparableRun
 from edit_eval.store.examined import Examination, examiner
 from edit_eval.text import Text
@@ -209,7 +209,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         "judgements": [encode_judgement(judgement) for judgement in results.judgements],
         "battles": [encode_judgement(battle) for battle in results.battles],
         "examined": {judge: examination.as_dict() for judge, examination in run.judge_examinations.items()},
-        "notes": list(results.notes),
+        "notes": list(results.provenance.notes),
         "makers": dict(experiment.makers),
     }
 
@@ -363,7 +363,7 @@ def _build_run(file: _File, name: str) -> PushedRun:
         battles=tuple(as_judgement(battle, categories, scoring[battle.judge]) for battle in file.battles),
         battle_judges=tuple(judge.name for judge in file.judges if judge.of_two),
         rounds=file.rounds,
-        notes=tuple(file.notes),
+        provenance=RunProvenance(notes=tuple(file.notes)),
     )
     by = examiner()
     examined = {judge: by.read(kept) for judge, kept in file.examined.items()} if by else {}
