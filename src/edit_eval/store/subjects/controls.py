@@ -11,9 +11,12 @@ from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, M
 
 
 class Controls(Kind):
-    """Controls of samples that are spread over the categories, asked about once. They have batches of their own, so
+    """Pictures that no edit model made, judged in place of edits.
+
+    Of samples that are spread over the categories, asked about once. They have batches of their own, so
     that no edit's answer depends on them, and no device loads a judge for them alone: they wait for their sample's edit
-    by the first edit model."""
+    by the first edit model.
+    """
 
     name = "control"
     counts = False
