@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from edit_eval.verbs.contract import VerbOption
 
@@ -30,27 +30,43 @@ class JUnitReport(VerbOption):
         """Also write here, as JUnit XML, whether each is no worse than the first: a test for each judge."""
 
     def write_files(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
-        """Writes the file, if it is asked for; `given` is a `comparison`, and what else is `wrong` with it."""
+        """Writes the file, if it is asked for; `given` is a `comparison`, what else is `wrong` with it, and the
+        `answer` of `gate --same-seed`."""
         if parameters.junit is None:
             return ()
         from edit_eval.files.new import write_atomically
 
         with write_atomically(parameters.junit) as temporary:
-            temporary.write_bytes(write_junit(given["comparison"], given["wrong"]))
+            temporary.write_bytes(write_junit(given["comparison"], given["wrong"], given.get("answer")))
         return [parameters.junit]
 
 
-def write_junit(comparison: Comparison, wrong: Sequence[str] = ()) -> bytes:
-    """Returns the JUnit XML of a comparison's gate and of what else is wrong with it, as UTF-8."""
+class Answer(Protocol):
+    """What a gate says that is not of a judge alone."""
+
+    @property
+    def passed(self) -> bool:
+        """True if it lets the candidate pass."""
+        ...
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """Its sentence, and what that rests on."""
+        ...
+
+
+def write_junit(comparison: Comparison | None, wrong: Sequence[str] = (), answer: Answer | None = None) -> bytes:
+    """Returns the JUnit XML of a gate's answer, of a comparison's gate and of what else is wrong with it, as UTF-8."""
     from xml.etree import ElementTree
 
     from edit_eval.reporting.comparison import gate_lines
     from edit_eval.reporting.terminal_text import one_line
 
-    gate = comparison.gate
     cases: list[tuple[str, str, Sequence[str], Sequence[str]]] = []
-    for candidate in gate.candidates:
-        lines = gate_lines(replace(gate, candidates=[candidate], guidance={}))
+    if answer is not None:
+        cases.append(("edit-eval", "it is the same editor", [] if answer.passed else answer.lines, answer.lines))
+    for candidate in comparison.gate.candidates if comparison else ():
+        lines = gate_lines(replace(comparison.gate, candidates=[candidate], guidance={}))  # type: ignore[union-attr]
         name = f"{candidate.name} is no worse than {candidate.first}"
         cases.append((candidate.judge, name, [] if candidate.passed else lines, lines))
     cases += [("edit-eval", str(reason), [reason], []) for reason in wrong]
