@@ -58,7 +58,7 @@ def hold(folder: Path) -> Hold:
 
 def test_bit_equal(hold: Hold, folder: Path) -> None:
     answer = hold()
-    assert (answer.ending, answer.passed, answer.equal, answer.edits) == ("bit_equal", True, COUNT, COUNT)
+    assert (answer.ending, answer.passes, answer.equal, answer.edits) == ("bit_equal", True, COUNT, COUNT)
     assert "all 60 edits of 60 pictures" in answer.sentence
     assert not (folder / "gate/again").exists(), "nothing depends on the reference's noise"
 
@@ -69,7 +69,7 @@ def test_the_same_pictures_without_noise(hold: Hold) -> None:
     assert "60 of 60 lie within largest colour difference (ΔE) 2.3" in invisible.sentence
     assert "bit for bit" in invisible.noise
     seen = hold(shift=20)
-    assert (seen.ending, seen.passed) == ("unknown", False)
+    assert (seen.ending, seen.passes) == ("unknown", False)
     row = seen.rows[0]
     assert row.smallest == row.values.max() > 2.3
     assert seen.worst is not None
@@ -99,7 +99,7 @@ def test_the_same_pictures_without_noise(hold: Hold) -> None:
 )
 def test_what_usually_broke_is_named(hold: Hold, fault: str, kind: str, words: str) -> None:
     answer = hold(fault=fault)
-    assert not answer.passed
+    assert not answer.passes
     assert [finding.kind for finding in answer.findings] == [kind], answer.findings
     assert words in answer.findings[0].line
     assert answer.ending == ("worse" if fault == "black" else "unknown")
@@ -173,12 +173,12 @@ def test_other_pictures_are_the_judges(
         runs.append(evaluate(asked, run_dir=tmp_path / name, report=False).path)
     answer = hold_same_editor(*runs, folder=tmp_path / "gate", margin=margin)
     assert answer.ending == ending, answer.sentence
-    assert answer.passed is (ending == "equally_good")
+    assert answer.passes is (ending == "equally_good")
     assert "finished run" in answer.noise
 
 
 def test_the_command_line_python_and_junit(folder: Path, tmp_path: Path, command: Command, hold: Hold) -> None:
-    assert hold().passed
+    assert hold().passes
     reference = folder / "gate/baseline"
     (tmp_path / "candidate.yaml").write_text(yaml.safe_dump(settings(folder, shift=20)), "utf-8")
     asked = ("gate", reference, tmp_path / "candidate.yaml", "--same-seed", "--run-dir", tmp_path / "gate")

@@ -61,7 +61,7 @@ def is_same(again: np.ndarray, candidate: np.ndarray) -> bool:
     if not again.any():
         allowed = count_allowed(len(candidate))
         return allowed is not None and int((candidate > 0).sum()) <= allowed
-    return all(test.passed for test in compare_with_noise(candidate, again))
+    return all(test.passes for test in compare_with_noise(candidate, again))
 
 
 def share_of_same(noise: Noise, change: Callable[[np.ndarray], np.ndarray], n: int, draws: int, seed: int = 1) -> float:
@@ -120,16 +120,16 @@ def test_the_score_of_paired_shares_is_at_its_likeliest_share() -> None:
     z = (100 * margin - 4) / np.sqrt(100 * (2 * likely + margin * (1 - margin)))
     assert test.z == pytest.approx(z, abs=1e-4)
     assert test.p_further == pytest.approx(binomtest(12, 20, alternative="greater").pvalue)
-    assert test.passed
+    assert test.passes
     assert own_percentile(again) == 1.0
 
 
 def test_what_would_be_needed_is_told_and_is_enough() -> None:
     again, candidate = np.r_[np.zeros(16), np.ones(4)], np.r_[np.ones(5), np.zeros(15)]
     test = compare_with_noise(candidate, again)[0]
-    assert not test.passed
+    assert not test.passes
     times = -(-test.pictures_needed // test.pictures)
-    assert compare_with_noise(np.tile(candidate, times), np.tile(again, times))[0].passed
+    assert compare_with_noise(np.tile(candidate, times), np.tile(again, times))[0].passes
     worse = compare_with_noise(np.ones(20), np.r_[np.zeros(16), np.ones(4)])[0]
     assert worse.pictures_needed is None
     assert worse.p_further < 0.001

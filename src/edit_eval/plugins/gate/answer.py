@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edit_eval.plugins.gate.breakages import Finding
+from edit_eval.plugins.gate.breakages import Breakage
 from edit_eval.plugins.gate.distances import Distance
 from edit_eval.plugins.gate.sameness import Distances, NoiseTest, own_percentile, smallest_limit
 from edit_eval.reporting.table import Column, Line, Table
@@ -63,7 +63,7 @@ class SameEditor:
     noise_kind: str
     """`none`, `some`, `unknown`, `not_asked`."""
     rows: tuple[DistanceRow, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Breakage, ...] = ()
     worst: Path | None = None
     """A picture of the pairs that are furthest apart."""
     comparison: Comparison | None = None
@@ -71,7 +71,7 @@ class SameEditor:
     language: str = "en"
 
     @property
-    def passed(self) -> bool:
+    def passes(self) -> bool:
         """True for the endings that let the candidate replace the reference."""
         return self.ending in ("bit_equal", "same_pictures", "equally_good")
 
@@ -81,7 +81,12 @@ class SameEditor:
         return [self.sentence, *(finding.line for finding in self.findings), *self.reasons]
 
     @property
-    def by_judge(self) -> Comparison | None:
+    def cases(self) -> list[tuple[str, str, list[str]]]:
+        """What JUnit XML has of it: its name, the ending if it does not pass, and the lines."""
+        return [("it is the same editor", "" if self.passes else self.ending, self.lines)]
+
+    @property
+    def judges_comparison(self) -> Comparison | None:
         """The comparison, if the ending rests on it."""
         return self.comparison if self.ending in ("equally_good", "worse") else None
 
@@ -90,7 +95,7 @@ class SameEditor:
         return {
             "schema": 1,
             "ending": self.ending,
-            "passed": self.passed,
+            "passed": self.passes,
             "sentence": self.sentence,
             "reasons": list(self.reasons),
             "pictures": self.pictures,
@@ -116,7 +121,7 @@ def _row_document(row: DistanceRow) -> dict[str, Any]:
         "furthest": plain(float(row.values.max())),
         "smallest_that_holds": plain(row.smallest),
         "own_95th_percentile": None if row.own is None else plain(own_percentile(row.own)),
-        "tests": [{**test._asdict(), "passed": test.passed} for test in row.tests],
+        "tests": [{**test._asdict(), "passed": test.passes} for test in row.tests],
     }
 
 
@@ -125,7 +130,7 @@ def _row_document(row: DistanceRow) -> dict[str, Any]:
 
 def same_editor_sheet(answer: SameEditor) -> list[Line | Table[Any]]:
     """Returns the sentence, what broke, what it rests on, and the distances; it fits on a screen."""
-    sheet: list[Line | Table[Any]] = [Line(answer.sentence, "right" if answer.passed else "problem")]
+    sheet: list[Line | Table[Any]] = [Line(answer.sentence, "right" if answer.passes else "problem")]
     sheet += [Line(finding.line, "problem") for finding in answer.findings]
     sheet += [Line(reason) for reason in answer.reasons]
     sheet += [
@@ -175,10 +180,10 @@ def describe_noise_test(row: DistanceRow, test: NoiseTest) -> Text:
         "beyond": Text("beyond the reference's own 95th percentile ({})", limit),
         "further": Text("further than the reference's second run"),
     }
-    said = Text("few enough") if test.passed else Text("not shown to be few enough")
-    if not test.passed and test.p_further <= ALPHA:
+    said = Text("few enough") if test.passes else Text("not shown to be few enough")
+    if not test.passes and test.p_further <= ALPHA:
         said = Text("more than chance")
-    if not test.passed and (needed := test.pictures_needed):
+    if not test.passes and (needed := test.pictures_needed):
         said += Text("; {} pictures would do, if this is how it is", needed)
     return Text(
         "{}, {}: {} of {} pictures of the candidate alone, {} of the second run alone: {}",

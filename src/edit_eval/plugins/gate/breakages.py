@@ -32,7 +32,7 @@ COPY = "identical_to_source"
 OTHER_SEED = 977_001
 
 
-class Finding(NamedTuple):
+class Breakage(NamedTuple):
     """Something that usually breaks, found."""
 
     kind: str
@@ -59,7 +59,7 @@ class EditPair(NamedTuple):
 # -- in the pictures --
 
 
-def find_in_records(pairs: Sequence[EditPair]) -> Iterator[Finding]:
+def find_in_records(pairs: Sequence[EditPair]) -> Iterator[Breakage]:
     """Yields what the records of the edits show."""
     both = [pair for pair in pairs if pair.both]
     sizes = [
@@ -69,13 +69,13 @@ def find_in_records(pairs: Sequence[EditPair]) -> Iterator[Finding]:
     ]
     if sizes:
         ends = [f"{edit.width}x{edit.height}" for edit in (sizes[0].reference, sizes[0].candidate)]
-        yield Finding(
+        yield Breakage(
             "size",
             Text("another size: {} of {} edits, such as {} in place of {}", len(sizes), len(both), ends[1], ends[0]),
         )
     black = [pair for pair in pairs if pair.reference.image and BLACK in pair.candidate.reason]
     if black:
-        yield Finding(
+        yield Breakage(
             "black",
             Text(
                 "black pictures: {} of {} edits, where the reference has none; half precision makes them of a number "
@@ -86,7 +86,7 @@ def find_in_records(pairs: Sequence[EditPair]) -> Iterator[Finding]:
         )
     copies = [pair for pair in both if COPY in pair.candidate.flags and COPY not in pair.reference.flags]
     if copies:
-        yield Finding(
+        yield Breakage(
             "source",
             Text(
                 "nothing edited: {} of {} edits are their source, and the reference's are not", len(copies), len(both)
@@ -97,14 +97,14 @@ def find_in_records(pairs: Sequence[EditPair]) -> Iterator[Finding]:
         seeds.setdefault(pair.reference.sample_id, []).append(pair)
     several = [some for some in seeds.values() if len({pair.reference.pixels for pair in some}) > 1]
     if several and all(len({pair.candidate.pixels for pair in some}) == 1 for some in several):
-        yield Finding("seed", _ignored_seed(len(several)))
+        yield Breakage("seed", _describe_ignored_seed(len(several)))
 
 
-def _ignored_seed(count: int) -> Text:
+def _describe_ignored_seed(count: int) -> Text:
     return Text("a seed that is ignored: another one gives the same picture, of each of {} tried", count)
 
 
-def find_colour(pairs: Sequence[EditPair]) -> Finding | None:
+def find_colour(pairs: Sequence[EditPair]) -> Breakage | None:
     """Returns that a curve of tones, or other channels, make the candidate's pictures of the reference's."""
     changed = [pair for pair in pairs if pair.both and pair.reference.pixels != pair.candidate.pixels][:TRIED]
     kinds = []
@@ -113,9 +113,9 @@ def find_colour(pairs: Sequence[EditPair]) -> Finding | None:
         kinds.append(_name_colour(one, other) if one.shape == other.shape else "")
     for kind in dict.fromkeys(filter(None, kinds)):
         if len(changed) >= 2 and kinds.count(kind) >= MOST * len(changed):
-            return Finding("colour", _COLOURS[kind])
+            return Breakage("colour", _COLOURS[kind])
     curves = sum(bool(kind) for kind in kinds)
-    return Finding("colour", _COLOURS["curve"]) if len(changed) >= 2 and curves >= MOST * len(changed) else None
+    return Breakage("colour", _COLOURS["curve"]) if len(changed) >= 2 and curves >= MOST * len(changed) else None
 
 
 _COLOURS = {
@@ -149,14 +149,14 @@ def _mean_square(one: Any, other: Any) -> float:
 # -- in what the workers said of themselves --
 
 
-def find_in_facts(reference: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Finding]:
+def find_in_facts(reference: Mapping[str, Any], candidate: Mapping[str, Any]) -> Iterator[Breakage]:
     """Yields what the two models said of themselves when they were loaded, as far as it differs."""
     for name, (kind, words) in _FACTS.items():
         before, after = (str(facts.get(name) or "-") for facts in (reference, candidate))
         if name in reference and name in candidate and before != after:
-            yield Finding(kind, Text("{}: {} -> {}", words, before, after))
+            yield Breakage(kind, Text("{}: {} -> {}", words, before, after))
     if candidate.get("guidance") == "off" != reference.get("guidance"):
-        yield Finding("guidance", _NO_GUIDANCE)
+        yield Breakage("guidance", _NO_GUIDANCE)
 
 
 _FACTS = {
@@ -215,7 +215,7 @@ _TRIED = {
 
 def find_by_trying(
     pairs: Sequence[EditPair], broken: Iterable[str], made: Callable[[str, Edit], Path | None]
-) -> Iterator[Finding]:
+) -> Iterator[Breakage]:
     """Yields which kind of broken reference makes the candidate's pictures; `made` finds the picture of one."""
     for kind in broken:
         nearer = []
@@ -230,10 +230,10 @@ def find_by_trying(
         if len(nearer) >= 2 and all(nearer):
             name, _, steps = kind.partition("-")
             said = Text("another number of steps: these are the reference's pictures after {} steps", steps)
-            yield Finding(name, _TRIED.get(name, said))
+            yield Breakage(name, _TRIED.get(name, said))
 
 
-def find_seed(pairs: Sequence[EditPair], made: Callable[[str, Edit], Path | None]) -> Finding | None:
+def find_seed(pairs: Sequence[EditPair], made: Callable[[str, Edit], Path | None]) -> Breakage | None:
     """Returns that the candidate ignores its seed: another gives the same picture, or the same as unlike a one.
 
     `made` finds the picture that the candidate has made of an edit `again`, and with `another_seed`.
@@ -250,9 +250,9 @@ def find_seed(pairs: Sequence[EditPair], made: Callable[[str, Edit], Path | None
         same += apart == 0
         unlike += _mean_square(own, again) >= apart / 2 > 0
     if len(pairs) >= 2 and same == len(pairs):
-        return Finding("seed", _ignored_seed(same))
+        return Breakage("seed", _describe_ignored_seed(same))
     if len(pairs) >= 2 and unlike >= MOST * len(pairs):
-        return Finding(
+        return Breakage(
             "seed", Text("a seed that is ignored: it gives another picture each time, of {} tried", len(pairs))
         )
     return None

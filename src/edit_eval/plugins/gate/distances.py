@@ -143,7 +143,7 @@ class Measures:
         return {distance.name: found.get(distance.name, math.inf) for distance in self.distances}
 
 
-def read_within(text: str | None) -> float | dict[str, float] | None:
+def read_limits(text: str | None) -> float | dict[str, float] | None:
     """Reads `--within`: `2.3`, or `psnr=40,mean=0.5`. Raises `ConfigurationError`."""
     if text is None:
         return None

@@ -27,8 +27,8 @@ from edit_eval.plugins.gate.breakages import (
     COPY,
     OTHER_SEED,
     TRIED,
+    Breakage,
     EditPair,
-    Finding,
     find_by_trying,
     find_colour,
     find_in_facts,
@@ -83,7 +83,7 @@ def assert_same_editor(
     or other pictures that are as good.
     """
     answer = hold_same_editor(reference, candidate, folder=Path(run_dir), **options)
-    if not answer.passed:
+    if not answer.passes:
         raise NotTheSame(answer)
     return answer
 
@@ -128,7 +128,7 @@ def hold_same_editor(
         except Stopped as stopped:
             # An engine that makes black pictures alone is stopped early: that is an answer, and no other reason is.
             engine.run = Run(folder / name)
-            failed = [edit for edit in engine.run.results.edits if edit.status is Status.EDIT_FAILED]
+            failed = [edit for edit in engine.run.results.edits if edit.reason]
             if name != CANDIDATE or not failed or not all(BLACK in edit.reason for edit in failed):
                 raise
             tell(Text("the candidate was stopped: {}", stopped))
@@ -463,7 +463,7 @@ class _Work:
         if not tested:
             return {"reasons": tuple(reasons)}
         pictures = tested[0][1].pictures
-        if all(test.passed for _, test in tested):
+        if all(test.passes for _, test in tested):
             sentence = Text(
                 "the same pictures: no further from the reference than the reference is from itself, on {} pictures "
                 "that it made again",
@@ -475,7 +475,7 @@ class _Work:
                 "reasons": tuple(describe_noise_test(*each) for each in tested),
             }
         for row, test in tested:
-            if not test.passed:
+            if not test.passes:
                 reasons.append(describe_noise_test(row, test))
         return {"reasons": tuple(reasons)}
 
@@ -499,7 +499,7 @@ class _Work:
         ]
         return len(lacking[0] - lacking[1]), len(lacking[1] - lacking[0])
 
-    def _findings(self) -> Iterator[Finding]:
+    def _findings(self) -> Iterator[Breakage]:
         """Yields what is found, each kind once: what was seen before what was tried."""
         seen = set()
         for finding in self._look():
@@ -507,7 +507,7 @@ class _Work:
                 seen.add(finding.kind)
                 yield finding
 
-    def _look(self) -> Iterator[Finding]:
+    def _look(self) -> Iterator[Breakage]:
         yield from find_in_facts(self.reference.facts, self.candidate.facts)
         yield from find_in_records(self.pairs)
         if colour := find_colour(self.pairs):

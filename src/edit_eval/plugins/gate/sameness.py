@@ -54,7 +54,7 @@ class NoiseTest(NamedTuple):
     """How often equal engines would have the candidate differ in at least as many: the exact test of signs."""
 
     @property
-    def passed(self) -> bool:
+    def passes(self) -> bool:
         """True if the excess is shown to be below the margin."""
         return self.z > float(ndtri(1 - ALPHA))
 

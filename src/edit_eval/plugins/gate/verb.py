@@ -114,18 +114,18 @@ def _answer_same_seed(
     reference: str, candidate: str, margin: float | None, asked: dict[str, Any], markdown: Path | None, *, full: bool
 ) -> None:
     from edit_eval.plugins.gate.answer import same_editor_sheet
-    from edit_eval.plugins.gate.distances import read_within
+    from edit_eval.plugins.gate.distances import read_limits
     from edit_eval.plugins.gate.gating import gate_sheet
     from edit_eval.plugins.gate.same_editor import hold_same_editor
     from edit_eval.reporting.language import current_language
 
-    asked["within"] = read_within(asked["within"])
+    asked["within"] = read_limits(asked["within"])
     answer = hold_same_editor(reference, candidate, margin=margin, **asked)
     # Who drifted, and how the judge sees it, matters where the answer is the judge's.
-    wrong = reasons("gate", comparison=answer.by_judge) if answer.by_judge else []
+    wrong = reasons("gate", comparison=answer.judges_comparison) if answer.judges_comparison else []
     sheet = same_editor_sheet(answer)
-    if answer.comparison and (full or answer.by_judge):
+    if answer.comparison and (full or answer.judges_comparison):
         sheet += gate_sheet(answer.comparison, wrong, full=full)
     answer_with_sheet(answer.document, sheet, current_language(answer.language), markdown)
-    write_option_files("gate", comparison=answer.by_judge, wrong=wrong, answer=answer)
-    end_if_short(bool(wrong) or not answer.passed)
+    write_option_files("gate", comparison=answer.judges_comparison, wrong=wrong, answers=answer.cases)
+    end_if_short(bool(wrong) or not answer.passes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from edit_eval.verbs.contract import VerbOption
 
@@ -31,37 +31,23 @@ class JUnitReport(VerbOption):
 
     def write_files(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
         """Writes the file, if it is asked for; `given` is a `comparison`, what else is `wrong` with it, and the
-        `answer` of `gate --same-seed`."""
+        `answers` of `gate --same-seed`."""
         if parameters.junit is None:
             return ()
         from edit_eval.files.new import write_atomically
 
         with write_atomically(parameters.junit) as temporary:
-            temporary.write_bytes(write_junit(given["comparison"], given["wrong"], given.get("answer")))
+            temporary.write_bytes(write_junit(given["comparison"], given["wrong"], given.get("answers", ())))
         return [parameters.junit]
 
 
-class Answer(Protocol):
-    """What a gate says that is not of a judge alone."""
+def write_junit(
+    comparison: Comparison | None, wrong: Sequence[str] = (), answers: Sequence[tuple[str, str, Sequence[str]]] = ()
+) -> bytes:
+    """Returns the JUnit XML of a comparison's gate and of what else is wrong with it, as UTF-8.
 
-    @property
-    def ending(self) -> str:
-        """Which of its answers it is."""
-        ...
-
-    @property
-    def passed(self) -> bool:
-        """True if it lets the candidate pass."""
-        ...
-
-    @property
-    def lines(self) -> Sequence[str]:
-        """Its sentence, and what that rests on."""
-        ...
-
-
-def write_junit(comparison: Comparison | None, wrong: Sequence[str] = (), answer: Answer | None = None) -> bytes:
-    """Returns the JUnit XML of a gate's answer, of a comparison's gate and of what else is wrong with it, as UTF-8."""
+    `answers` are those of no judge alone: name, the kind of failure, empty if there is none, and lines.
+    """
     from xml.etree import ElementTree
 
     from edit_eval.reporting.comparison import gate_lines
@@ -69,8 +55,7 @@ def write_junit(comparison: Comparison | None, wrong: Sequence[str] = (), answer
 
     cases: list[tuple[str, str, str, Sequence[str]]] = []
     """Judge, name, the kind of reason that it failed for, empty if it passed, and what is said of it."""
-    if answer is not None:
-        cases.append(("edit-eval", "it is the same editor", "" if answer.passed else answer.ending, answer.lines))
+    cases += [("edit-eval", *answer) for answer in answers]
     for candidate in comparison.gate.candidates if comparison else ():
         lines = gate_lines(replace(comparison.gate, candidates=[candidate], guidance={}))  # type: ignore[union-attr]
         name = f"{candidate.name} is no worse than {candidate.first}"
