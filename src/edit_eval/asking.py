@@ -19,8 +19,8 @@ from edit_eval.benchmarks.selection import (
     tidy_labels,
     with_predecessors,
 )
+from edit_eval.config import components
 from edit_eval.config.components import NotHere, format_class_name, identify_class, import_class, preserve_cwd
-from edit_eval.config.families import find_shared_families
 from edit_eval.config.identity import ask_classes, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.contract import SampleNames
@@ -89,7 +89,6 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     columns, _ = columns_of(models, configuration.columns.values())
     called = [column.name for column in columns]
     unasked = ask_classes(configuration.judges.values(), "judge", folder, "describe_unused_replies", ids, called)
-    families = find_shared_families(configuration.judges.values(), configuration.edit_models.values())
     if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
         raise ConfigurationError(
             Text(
@@ -113,7 +112,8 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         about=data.about,
         notes=(
             *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
-            *(*data.notes, *families),
+            *data.notes,
+            *_notes_of_checks(configuration),
             *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
         ),
         finished=finished,
@@ -133,6 +133,12 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
         raise ConfigurationError(why)
     return made
+
+
+def _notes_of_checks(configuration: Configuration) -> Iterator[str]:
+    """Yields what checks that are installed have to say of the models, for whoever reads the numbers."""
+    for name in components.names("check"):
+        yield from components.import_registered("check", name)().notes(configuration)
 
 
 def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
