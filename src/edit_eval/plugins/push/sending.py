@@ -33,7 +33,7 @@ from edit_eval.reporting.table import card_table, inline, markdown_sheet
 from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.run import Run
 from edit_eval.statistics.summary import Summary
-from edit_eval.store.run_directory import RunDirectory, read_run_file
+from edit_eval.store.run_directory import RunDirectory, read_run_file, refuse_copy
 from edit_eval.text import Text
 
 # -- sending --
@@ -99,6 +99,7 @@ def push(
         raise ConfigurationError(
             Text("push needs pyarrow and huggingface_hub: `pip install 'edit-eval[hub]'`")
         ) from error
+    refuse_copy(run.path)
     results = run.results
     if RunDirectory(run.path).is_held():
         raise ConfigurationError(Text("{} is still at work; push it when it has ended", run.path))
