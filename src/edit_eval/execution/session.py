@@ -16,7 +16,16 @@ from typing import Any
 from edit_eval.config.components import import_registered
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import Stopped
-from edit_eval.execution.checks import CheckContext, card_of, choose, refuse, sale_findings, short_limits, silent_judges
+from edit_eval.execution.checks import (
+    CheckContext,
+    card_of,
+    choose,
+    load_checks,
+    refuse,
+    sale_findings,
+    short_limits,
+    silent_judges,
+)
 from edit_eval.execution.contract import Driver, Gpu, Price, Specifications, WorkerSpecification
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
@@ -39,7 +48,6 @@ from edit_eval.scheduling.batches import batch_categories, batches_of
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.simulation import StartTimes, rest_of_a_run
 from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import (
@@ -84,6 +92,8 @@ class Session:
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
         pending = filter(matrix.is_pending, matrix.open_judgements())
         busy |= {f"judge:{matrix.judges[matrix.cells.judgement_parts(number)[1]].name}" for number in pending}
+        if busy and not load_checks():
+            tell(Text("memory, weights, environments and keys are not checked: nothing is installed that does"))
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             for wait in LOAD_AGAIN:
@@ -180,7 +190,7 @@ class RunStart:
         self._pilot = choose_pilot(matrix, self._mine) if self.configuration.execution.pilot else PilotCells()
         self.policy = self._make_policy()
         # What is recorded and told.
-        self._began, self._end_turn = StartTimes(), _nothing
+        self._end_turn = _nothing
         self._models_say = SelfDescriptionCheck(directory, strict=options.strict_environment)
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates)
@@ -233,8 +243,7 @@ class RunStart:
     def _tell_prediction(self, all_work: bool) -> None:
         note = self.spectator.note
         said = Text("every edit model and judge works") if all_work else Text("it is over")
-        elapsed = self._began.compute_elapsed(self.engine.now)
-        left = rest_of_a_run(self.work, self.estimates, self.policy, elapsed).seconds
+        left = self.spectator.time_left()
         soon = "" if left is None else Text("; about {} left", roughly(left))
         note(Text("pilot: {}{}", said, soon))
         for sentence in cut_off_sentences(self.matrix, self._pilot.judgements):
@@ -311,12 +320,7 @@ class RunStart:
 
     def _observe(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
         self._gauges(replica, what, message)
-        if what == "started":
-            self._began.tasks[message["task"]] = self.engine.now
-        elif what == "loading":
-            self._began.replicas[replica.number] = self.engine.now
         if what == "loaded":
-            del self._began.replicas[replica.number]
             self._end_turn()
             for note in self._models_say.compare(replica.model.key, message["about"], "+".join(replica.place)):
                 self.spectator.note(note)

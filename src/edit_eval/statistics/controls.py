@@ -52,6 +52,7 @@ class BesideEdits(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of control beside the edits of one model, paired on the samples that have both; all in points."""
 
     edit_model: str
+    """Name of the edit model."""
     n: int
     """Samples that have both."""
     images: int

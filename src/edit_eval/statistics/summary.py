@@ -88,6 +88,7 @@ class PublishedNumber(msgspec.Struct, frozen=True, kw_only=True):
     """A number as a benchmark's authors define it, on their own scale: it counts failures their way."""
 
     value: float | None
+    """The number, on its authors' scale; None if it cannot be told."""
     reason: str
     """Why there is none; else empty."""
 

@@ -44,8 +44,11 @@ class ReplyLine(msgspec.Struct):
     edit_seed: int
     judge: str
     repeat: int
+    """Number of the repeat, from 0."""
     question: str
+    """Name of the question."""
     reading: int
+    """Number of the reading, from 0."""
     ask: int
     """How often the question was asked before: 0, then 1, ... After `--retry` it is 0 again, and earlier replies no
     longer count."""

@@ -118,6 +118,12 @@ class JudgementTable:
         """Ids of the samples that are this start's work, if it is a shard; None for all."""
         return self._matrix.own
 
+    def count_finished(self) -> int:
+        """Returns how many edits and judgements need no more work; in a shard, those of its own samples."""
+        own = self.shard
+        rows: list[Edit | Judgement] = [*self.edits_of_work, *self.rows("edit", "battle")]
+        return sum(row.status not in (PENDING, SKIPPED) and (own is None or row.sample_id in own) for row in rows)
+
     def sample_of_edit(self, number: int) -> Sample:
         """Returns the sample of an edit, by its number in a task."""
         return self._matrix.sample_of(number)

@@ -48,21 +48,23 @@ def write_junit(comparison: Comparison, wrong: Sequence[str] = ()) -> bytes:
     from edit_eval.reporting.terminal_text import one_line
 
     gate = comparison.gate
-    cases: list[tuple[str, str, Sequence[str], Sequence[str]]] = []
+    cases: list[tuple[str, str, str, Sequence[str]]] = []
+    """Judge, name, the kind of reason that it failed for, empty if it passed, and what is said of it."""
     for candidate in gate.candidates:
         lines = gate_lines(replace(gate, candidates=[candidate], guidance={}))
         name = f"{candidate.name} is no worse than {candidate.first}"
-        cases.append((candidate.judge, name, [] if candidate.passed else lines, lines))
-    cases += [("edit-eval", str(reason), [reason], []) for reason in wrong]
-    failed = sum(bool(against) for _, _, against, _ in cases)
+        kind = "" if candidate.passed else candidate.reasons[0].kind
+        cases.append((candidate.judge, name, kind, lines))
+    cases += [("edit-eval", str(reason), "other", [reason]) for reason in wrong]
+    failed = sum(bool(kind) for _, _, kind, _ in cases)
     counts = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "skipped": "0"}
     root = ElementTree.Element("testsuites", {"name": "edit-eval", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "edit-eval", **counts})
-    for judge, name, against, words in cases:
+    for judge, name, kind, words in cases:
         case = ElementTree.SubElement(suite, "testcase", {"classname": one_line(judge), "name": one_line(name)})
-        if against:
-            failure = ElementTree.SubElement(case, "failure", {"message": one_line(against[0]), "type": "worse"})
-            failure.text = "\n".join(map(one_line, against))
+        if kind:
+            failure = ElementTree.SubElement(case, "failure", {"message": one_line(words[0]), "type": kind})
+            failure.text = "\n".join(map(one_line, words))
         elif words:
             ElementTree.SubElement(case, "system-out").text = "\n".join(map(one_line, words))
     ElementTree.indent(root)

@@ -516,12 +516,16 @@ class ProgressState:
         if now >= self._foretell_at:
             before = process_time()
             affordable = (now - self._began) / FORETELLING
-            left = rest_of_a_run(self._work, self._estimates, self._policy, self._measure_elapsed(now), affordable)
-            self._foretold, self._foretold_at = left, now
+            self._foretold, self._foretold_at = self.foretell(now, affordable), now
             self._foretell_at = now + max(FORETOLD_EVERY, FORETELLING * (process_time() - before))
         if self._foretold.seconds is None:
             return self._foretold
         return replace(self._foretold, seconds=max(0.0, self._foretold.seconds - (now - self._foretold_at)))
+
+    def foretell(self, now: float, affordable: float = math.inf) -> TimeLeft:
+        """Returns how long the rest takes, in at most `affordable` seconds of processor."""
+        elapsed = self._measure_elapsed(now)
+        return rest_of_a_run(self._work, self._estimates, self._policy, elapsed, affordable)
 
     def _measure_elapsed(self, now: float) -> Elapsed:
         tasks: dict[int, float] = {}

@@ -15,8 +15,11 @@ from edit_eval.text import Text
 
 
 class Battles(Kind):
-    """Battles, by round, sample, edit seed and columns. Samples that follow another have none: their edits were made
-    from different pictures."""
+    """Two edits of a sample compared with each other.
+
+    By round, sample, edit seed and columns. Samples that follow another have none: their edits were made from different
+    pictures.
+    """
 
     name = "battle"
 

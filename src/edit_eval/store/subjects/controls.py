@@ -14,9 +14,12 @@ from edit_eval.text import Text, pluralize
 
 
 class Controls(Kind):
-    """Controls of samples that are spread over the categories, asked about once. They have batches of their own, so
+    """Pictures that no edit model made, judged in place of edits.
+
+    Of samples that are spread over the categories, asked about once. They have batches of their own, so
     that no edit's answer depends on them, and no device loads a judge for them alone: they wait for their sample's edit
-    by the first edit model. In steps, each judge has its own, and a step is a round; else all are of one."""
+    by the first edit model. In steps, each judge has its own, and a step is a round; else all are of one.
+    """
 
     name = "control"
     counts = False
