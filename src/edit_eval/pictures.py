@@ -368,6 +368,12 @@ def own_copy(image: object) -> Image.Image:
         ) from error
 
 
+def have_same_shape(size: tuple[int, int], other: tuple[int, int]) -> bool:
+    """True if width / height of two pictures differ by 5 % at most."""
+    ratio = (size[0] * other[1]) / (size[1] * other[0])
+    return max(ratio, 1 / ratio) <= _ASPECT_TOLERANCE
+
+
 def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """Checks an edit; returns the flags that apply.
 
@@ -382,8 +388,7 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     original = as_rgb(source)
     if edited.size == original.size and edited.tobytes() == original.tobytes():
         flags.append("identical_to_source")
-    ratio = (edited.width * original.height) / (edited.height * original.width)
-    if max(ratio, 1 / ratio) > _ASPECT_TOLERANCE:
+    if not have_same_shape(edited.size, original.size):
         flags.append("other_aspect_ratio")
     flags += [flag for flag in (UNREPEATABLE, SEVERAL) if image.info.get(flag)]
     return tuple(flags)
