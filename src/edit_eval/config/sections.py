@@ -275,7 +275,7 @@ class Sections:
             self.faults.add(
                 (*params_place, "batch_size"), Text("an edit model takes one sample at a time; leave it out")
             )
-        keys = (*Placement.model_fields, *SAMPLE_KEYS[kind], *own)
+        keys = (*Placement.model_fields, *("mask",) * (kind == "edit_model"), *own)
         names = {key: self.faults.name((*params_place, find_written_name(key, where))) for key in keys}
         if self.devices is not None:
             names["device_ids"] = "--devices"
