@@ -374,7 +374,7 @@ def have_same_shape(size: tuple[int, int], other: tuple[int, int]) -> bool:
 def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """Checks an edit; returns the flags that apply.
 
-    `identical_to_source`: the same size and pixels. `other_aspect_ratio`: not `have_same_shape`. The other flags are set
+    `identical_to_source`: the same size and pixels. `other_aspect_ratio`: not `have_same_shape`. Other flags are set
     by its model. Raises `PictureError` if every pixel is black.
     """
     edited, original, flags = as_rgb(image), as_rgb(source), list[str]()

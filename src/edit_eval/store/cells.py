@@ -266,7 +266,7 @@ def sources_of(sample: Sample) -> list[str]:
     return [picture.digest for name, picture in sample.pictures.items() if name.startswith("source")]
 
 
-def edit_key_in(
+def make_edit_key(
     experiment: Experiment, model: Identity, edit_seed: int, sample: Sample, sources: Sequence[str], instruction: str
 ) -> str:
     """Returns the key of an experiment's edit, made from `sources` as in `edit_key`; a mask comes behind them."""

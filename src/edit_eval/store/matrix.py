@@ -25,7 +25,7 @@ from edit_eval.protocols.judging import (
 )
 from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
-from edit_eval.store.cells import REPEAT_STRIDE, Cells, edit_key_in, replay_key, reply_key, seed_of_edit, sources_of
+from edit_eval.store.cells import REPEAT_STRIDE, Cells, make_edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
 from edit_eval.store.subjects.contract import InputPicture, Kind, Subject
@@ -103,7 +103,7 @@ class Matrix:
         self._alone = not self.experiment.uses_previous_pictures
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
-        key = edit_key_in(self.experiment, model, edit_seed, sample, sources_of(sample), sample.instruction)
+        key = make_edit_key(self.experiment, model, edit_seed, sample, sources_of(sample), sample.instruction)
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
         self._grow()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from edit_eval.records import DECLINED, Status
-from edit_eval.store.cells import edit_key_in, sources_of
+from edit_eval.store.cells import make_edit_key, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.subjects.contract import MatrixState
 
@@ -92,7 +92,7 @@ class Origins:
             elif refinement := self._critiques.refinement(number):
                 keys[number] = self._critiques.key(number, refinement, keys)
             else:
-                keys[number] = edit_key_in(
+                keys[number] = make_edit_key(
                     matrix.experiment, model, edit_seed, sample, sources_of(sample), sample.instruction
                 )
         while later:  # a key contains that of the edit it follows, so those come first
@@ -102,7 +102,9 @@ class Origins:
                 origin = keys[number - number % samples + self._before[number % samples]]
                 if origin:
                     sources = [origin, *sources_of(sample)]
-                    keys[number] = edit_key_in(matrix.experiment, model, edit_seed, sample, sources, sample.instruction)
+                    keys[number] = make_edit_key(
+                        matrix.experiment, model, edit_seed, sample, sources, sample.instruction
+                    )
                 else:
                     left.append(number)
             assert len(left) < len(later), "samples that follow each other in a circle have a fault"
