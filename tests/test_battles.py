@@ -15,9 +15,9 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.worth import rater
 from edit_eval.plugins.preparation.requests import plan as plan_of
 from edit_eval.plugins.push.sending import card
+from edit_eval.plugins.status.sheet import status_document
 from edit_eval.reporting.report import markdown
 from edit_eval.reporting.scores import FRAMES
-from edit_eval.reporting.status import status_document
 from edit_eval.run import Run, compare
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
