@@ -30,28 +30,34 @@ class JUnitReport(VerbOption):
         """Also write here, as JUnit XML, whether each is no worse than the first: a test for each judge."""
 
     def write_files(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
-        """Writes the file, if it is asked for; `given` is a `comparison`, and what else is `wrong` with it."""
+        """Writes the file, if it is asked for; `given` is a `comparison`, what else is `wrong` with it, and the
+        `answers` of `gate --same-seed`."""
         if parameters.junit is None:
             return ()
         from edit_eval.files.new import write_atomically
 
         with write_atomically(parameters.junit) as temporary:
-            temporary.write_bytes(write_junit(given["comparison"], given["wrong"]))
+            temporary.write_bytes(write_junit(given["comparison"], given["wrong"], given.get("answers", ())))
         return [parameters.junit]
 
 
-def write_junit(comparison: Comparison, wrong: Sequence[str] = ()) -> bytes:
-    """Returns the JUnit XML of a comparison's gate and of what else is wrong with it, as UTF-8."""
+def write_junit(
+    comparison: Comparison | None, wrong: Sequence[str] = (), answers: Sequence[tuple[str, str, Sequence[str]]] = ()
+) -> bytes:
+    """Returns the JUnit XML of a comparison's gate and of what else is wrong with it, as UTF-8.
+
+    `answers` are those of no judge alone: name, the kind of failure, empty if there is none, and lines.
+    """
     from xml.etree import ElementTree
 
     from edit_eval.reporting.comparison import gate_lines
     from edit_eval.reporting.terminal_text import one_line
 
-    gate = comparison.gate
     cases: list[tuple[str, str, str, Sequence[str]]] = []
     """Judge, name, the kind of reason that it failed for, empty if it passed, and what is said of it."""
-    for candidate in gate.candidates:
-        lines = gate_lines(replace(gate, candidates=[candidate], guidance={}))
+    cases += [("edit-eval", *answer) for answer in answers]
+    for candidate in comparison.gate.candidates if comparison else ():
+        lines = gate_lines(replace(comparison.gate, candidates=[candidate], guidance={}))  # type: ignore[union-attr]
         name = f"{candidate.name} is no worse than {candidate.first}"
         kind = "" if candidate.passed else candidate.reasons[0].kind
         cases.append((candidate.judge, name, kind, lines))
