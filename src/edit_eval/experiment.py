@@ -376,7 +376,7 @@ def _show_previous_pictures(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
 
 
 def _identity_of(plain: Mapping[str, Any]) -> Identity:
-    return Identity(
+    identity = Identity(
         str(plain["name"]),
         str(plain["type"]),
         str(plain["revision"]),
@@ -384,6 +384,9 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
         int(plain["seed"]),
         str(plain.get("serves", "")),  # older runs have none
     )
+    if "digest" in plain:  # of a run that was sent: its parameters name no folder, and its keys are those of before
+        vars(identity)["digest"] = str(plain["digest"])
+    return identity
 
 
 def is_same_sample(sample: Sample, other: Sample) -> bool:
