@@ -517,4 +517,4 @@ def _edit_model(run: ComparableRun, name: str) -> dict[str, object]:
     shown: dict[str, object] = mask_secrets(
         {key: value for key, value in asdict(model).items() if key not in ("name", "digest")}
     )
-    return shown
+    return shown | ({"mask": "given"} if run.experiment.base_model_of(name) in run.experiment.masked else {})

@@ -114,6 +114,7 @@ class _File(msgspec.Struct):
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
+    masked: list[str] = []
     joined: Unchecked = {}
     """The edit models that joined an earlier run, in files of when they could."""
 
@@ -145,6 +146,12 @@ class PushedExperiment:
     edit_models: tuple[Identity, ...]
     judges: tuple[_Judge, ...]
     questions_by_judge: Mapping[str, list[tuple[_QuestionDigest, ...]]]
+    masked: tuple[str, ...] = ()
+    """The columns whose edit models were given the samples' masks."""
+
+    def base_model_of(self, column: str) -> str:
+        """Returns the column: which edit model made it is in its `makers`."""
+        return column
 
     @property
     def judges_of_one(self) -> tuple[_Judge, ...]:
@@ -180,6 +187,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         **{key: getattr(experiment, key) for key in ("language", "edit_seeds", "repeats")},
         "rounds": results.rounds,
         "edit_models": [mask_secrets({**asdict(model), "serves": ""}) for model in experiment.edit_models],
+        "masked": [name for name in results.edit_models if experiment.base_model_of(name) in experiment.masked],
         "judges": [
             {
                 **mask_secrets({key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}),
@@ -317,6 +325,7 @@ def _build_run(file: _File, name: str) -> PushedRun:
         repeats=file.repeats,
         samples=samples,
         edit_models=tuple(file.edit_models),
+        masked=tuple(file.masked),
         judges=tuple(file.judges),
         questions_by_judge={
             judge.name: [_read_questions(sample.asked.get(judge.name, {})) for sample in file.samples]
