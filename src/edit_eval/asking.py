@@ -23,7 +23,7 @@ from edit_eval.config import components
 from edit_eval.config.components import NotHere, format_class_name, identify_class, import_class, preserve_cwd
 from edit_eval.config.identity import ask_classes, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.edit_models.contract import SampleNames
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
 from edit_eval.judges.contract import PROBABILITIES
@@ -79,11 +79,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         refuse_nothing(seen)
     ids = [sample.id for sample in samples]
     asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
-    there = ask_classes(configuration.edit_models.values(), "edit_model", folder, "match_edits", asked)
-    for name, edits in there.items():
-        if edits.lacking and not edits.files:
-            why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
-            raise ConfigurationError(Text("{}: {}{}", name, why, has))
+    there = _match_finished_edits(configuration, asked)
     finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
     models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
     masked, said_of_masks = _find_masked(configuration, seen, there)
@@ -127,15 +123,31 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     refuse_too_many_cells(made)
     if evaluation.controls == "auto":
         made = made.with_cheap_controls()
+    _refuse_unfit_models(made, configuration)
+    return made
+
+
+def _match_finished_edits(configuration: Configuration, asked: SampleNames) -> Mapping[str, Finished]:
+    """Returns what each edit model whose edits are there has of the samples. Raises `ConfigurationError` if one has
+    none of them."""
+    there = ask_classes(configuration.edit_models.values(), "edit_model", configuration.folder, "match_edits", asked)
+    for name, edits in there.items():
+        if edits.lacking and not edits.files:
+            why, has = next(iter(edits.lacking.values())), Text("; it has {}", edits.left[:3]) if edits.left else ""
+            raise ConfigurationError(Text("{}: {}{}", name, why, has))
+    return there
+
+
+def _refuse_unfit_models(made: Experiment, configuration: Configuration) -> None:
+    """Raises `ConfigurationError` for a model or judge that cannot do what it is asked for."""
     for model_section in configuration.edit_models.values():
-        _refuse_unsupported(made, model_section, folder)
-    refuse_wordless(refinements, made.questions_by_judge)
+        _refuse_unsupported(made, model_section, configuration.folder)
+    refuse_wordless(made.refinements, made.questions_by_judge)
     for judge_section in configuration.judges.values():
-        _refuse_probabilities(made, judge_section, folder)
-    for judge in (judge for judge in judges if judge.of_two and len(made.edit_models) < 2):
+        _refuse_probabilities(made, judge_section, configuration.folder)
+    for judge in (judge for judge in made.judges if judge.of_two and len(made.edit_models) < 2):
         why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
         raise ConfigurationError(why)
-    return made
 
 
 def _notes_of_checks(configuration: Configuration) -> Iterator[str]:

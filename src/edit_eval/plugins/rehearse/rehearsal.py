@@ -75,9 +75,8 @@ def rehearse(
         context = Context(configuration, machine)
         findings = _find_problems(context)
         texts = [sample.instruction for sample in everything.samples[:200]] + _prompts(configuration)
-        made = stand_ins(
-            configuration, folder / "models", layers, texts, {w.model.key for w in context.models if not w.is_on_gpu}
-        )
+        on_cpu = {wanted.model.key for wanted in context.models if not wanted.is_on_gpu}
+        made = stand_ins(configuration, folder / "models", layers, texts, on_cpu)
         fewest = 1 if made.small else FEWEST
         count = samples or max(fewest, len({d for w in context.models if w.model.kind == "edit" for d in w.places}))
         chosen = _choose_samples(experiment.samples, count)
@@ -96,7 +95,7 @@ def rehearse(
         batches = {f"judge:{name}": judge.placement.batch_size for name, judge in asked.judges.items()}
         first = start(asked, folder / "first", made.models_to_fill, remaining_seconds, batches=batches)
         digests: list[Digest] = []
-        planted: list[FaultRehearsed] | None = None
+        planted: tuple[FaultRehearsed, ...] | None = None
         again: RehearsedStart | None = None
         if not first.stopped:
             tell(Text("the same edit once more, in a fresh process on each device"))
@@ -107,9 +106,9 @@ def rehearse(
         if faults and not first.stopped:
             tell(Text("once more, with faults"))
             alike = _choose_samples(_select_largest_category(experiment.samples), max(count, 2 * len(FAULTS)))
-            more = _shrink_configuration(made.configuration, alike)
-            last = start(_impatient(more, first), folder / "faults", made.models_to_fill, remaining_seconds, [*FAULTS])
-            planted = outcomes_of_faults(last)
+            more = _impatient(_shrink_configuration(made.configuration, alike), first)
+            last = start(more, folder / "faults", made.models_to_fill, remaining_seconds, [*FAULTS])
+            planted = tuple(outcomes_of_faults(last))
         stopped = first.stopped or (again.stopped if again else "")
         models = tuple(models_of(context.models, made, first))
         return Rehearsal(
@@ -120,7 +119,7 @@ def rehearse(
             models=models,
             digests=tuple(digests),
             plan=_predict_plan(source, options, first, models),
-            faults=None if planted is None else tuple(planted),
+            faults=planted,
             findings=tuple(finding.as_plain() for finding in findings),
             failures=tuple(failures_of(first)),
             notes=(*made.notes, *(first.results.provenance.notes if first.results else ())),
