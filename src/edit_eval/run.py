@@ -310,6 +310,8 @@ class Run:
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
             failed = ",".join(name for name in coverage.by_status if name in FAILED)
             again = Text(", `--retry {}` retries them", failed) if failed else ""
+            if self.experiment.lacking and Status.EDIT_FAILED.value in coverage.by_status:
+                again = Text("{}; a finished edit without a file needs the file: put it there, and run again", again)
             raise Unscored(
                 Text(
                     "coverage: {}{} of {} are scored{}{}, and evaluation.min_coverage is {:g}; "

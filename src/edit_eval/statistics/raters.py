@@ -134,6 +134,23 @@ def judge_records(results: Results) -> dict[str, Mapping[str, Any]]:
     }
 
 
+def count_unscored(by_status: Mapping[str, int], results: Sequence[Results]) -> dict[str, int]:
+    """Returns how many headlines have no score, by status; as `no_file` those of finished edits without a file, which
+    no retry makes."""
+    unscored = {status: count for status, count in by_status.items() if status != Status.OK.value}
+    files = 0
+    for run in results:
+        lacking: Any = run.resolved.get("lacking") or {}
+        gone = {(model, sample) for model, samples in lacking.items() for sample in samples}
+        for row in (*run.judgements, *run.battles) if gone else ():
+            shown = {(model, row.sample_id) for model in (row.edit_model, row.other)}
+            files += row.status is Status.EDIT_FAILED and not shown.isdisjoint(gone)
+    if files := min(files, unscored.get(Status.EDIT_FAILED.value, 0)):
+        unscored[Status.EDIT_FAILED.value] -= files
+        unscored["no_file"] = files
+    return {status: count for status, count in unscored.items() if count}
+
+
 def reply_origins(results: Results) -> dict[str, Given]:
     """Returns how each judge's replies were given, according to the run's records."""
     return {
