@@ -308,9 +308,16 @@ class Run:
             if skipped:
                 many = Text(" ({} skipped count as not scored)", skipped)
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
-            failed = ",".join(name for name in coverage.by_status if name in FAILED)
-            again = Text(", `--retry {}` retries them", failed) if failed else ""
-            if self.experiment.lacking and Status.EDIT_FAILED.value in coverage.by_status:
+            failed = [name for name in coverage.by_status if name in FAILED]
+            gone = self.experiment.lacking
+            files = gone and Status.EDIT_FAILED.value in failed
+            if files and not any(
+                edit.status is Status.EDIT_FAILED and edit.sample_id not in gone.get(edit.edit_model, ())
+                for edit in self.table.edits
+            ):
+                failed.remove(Status.EDIT_FAILED.value)
+            again = Text(", `--retry {}` retries them", ",".join(failed)) if failed else Text("")
+            if files:
                 again = Text("{}; a finished edit without a file needs the file: put it there, and run again", again)
             raise Unscored(
                 Text(
