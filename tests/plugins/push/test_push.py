@@ -125,6 +125,7 @@ def test_results_are_in_the_hubs_own_form(command: Command, hub: WritableHub, tm
     run = evaluate(two, run_dir=tmp_path / "run", report=False)
     assert command("push", run.path, "me/edits").code == 0
     entry, pixels = parse_eval_result_entries(yaml.safe_load(hub.files[".eval_results/testing.yaml"]))
+    assert (pixels.task_id, "lower is better" in pixels.notes) == ("pixels/l1", True)
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/edits", "whole/score", 5.0), (
         "of `part` one is missing"
     )
