@@ -126,7 +126,7 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Rater]:
 
 def judge_records(results: Results) -> dict[str, Mapping[str, Any]]:
     """Returns the run's records of each judge, by its name; damaged ones are left out."""
-    judges = results.resolved.get("judges")
+    judges = results.provenance.resolved.get("judges")
     return {
         record["name"]: record
         for record in (judges if isinstance(judges, list) else ())
@@ -140,7 +140,7 @@ def count_unscored(by_status: Mapping[str, int], results: Sequence[Results]) -> 
     unscored = {status: count for status, count in by_status.items() if status != Status.OK.value}
     files = 0
     for run in results:
-        lacking: Any = run.resolved.get("lacking") or {}
+        lacking: Any = run.provenance.resolved.get("lacking") or {}
         gone = {(model, sample) for model, samples in lacking.items() for sample in samples}
         for row in (*run.judgements, *run.battles) if gone else ():
             shown = {(model, row.sample_id) for model in (row.edit_model, row.other)}
