@@ -549,6 +549,20 @@ class Spent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WaitingBatch:
+    """Questions to a judge that wait in a batch of its maker's."""
+
+    model: str
+    """Key of the judge."""
+    provider: str
+    batch: str
+    """The maker's id; empty while it is gathered or handed in."""
+    questions: int
+    since: float
+    """Seconds since 1970."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExaminedJudge:
     """What is known of a judge beside its scores, as documents have it (docs/records.md, `judges`)."""
 
@@ -614,6 +628,7 @@ class Results:
     device_failures: tuple[DeviceFailures, ...] = ()
     """At most one entry for every (device, model), most attempts first."""
     spent: tuple[Spent, ...] = ()
+    waiting: tuple[WaitingBatch, ...] = ()
     """At most one entry for every model that has a price."""
     configuration: Mapping[str, object] = field(default_factory=dict)
     """Configuration of the last start with all its defaults, as plain data without secrets."""

@@ -175,7 +175,9 @@ class RunStart:
         self.choices = choose(self.configuration, self.layout.models, self.machine)
         self.work, self.estimates = Work(), read_estimates(matrix, directory)
         self._sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        self._batches = batches_of(self._sizes, everything)
+        self._deferring = {model.key for model in self.layout.models if model.defers}
+        alone = {name: 1 for name in self._sizes if f"judge:{name}" in self._deferring}
+        self._batches = batches_of(self._sizes | alone, everything)
         self._mine = None if shard is None else self._take_share(shard, everything)
         self._pilot = choose_pilot(matrix, self._mine) if self.configuration.execution.pilot else PilotCells()
         self.policy = self._make_policy()
@@ -183,7 +185,7 @@ class RunStart:
         self._began, self._end_turn = StartTimes(), _nothing
         self._models_say = SelfDescriptionCheck(directory, strict=options.strict_environment)
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
-        self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates)
+        self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates, self._deferring)
         self._fill(self._pilot)
         # A function: predictions copy the work, and with a bound method all that is here.
         self.work.before_the_end_of = lambda: self._open_stages()
@@ -285,7 +287,7 @@ class RunStart:
     @cached_property
     def _purse(self) -> CostBudget:
         """What may be spent, with what earlier starts have spent and bought."""
-        timeline = self.directory.timeline() if are_sold(self.configuration) else None
+        timeline = self.directory.timeline() if self._deferring or are_sold(self.configuration) else None
         self.recorder.submitted_before |= timeline.submitted if timeline else {}
         for sentence in describe_submissions(self.recorder.submitted_before, self.matrix.edits):
             self.spectator.note(sentence)

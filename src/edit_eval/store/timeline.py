@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 
-from edit_eval.records import Activity, DeviceFailures, MemoryUse, Spent, Utilisation
+from edit_eval.records import Activity, DeviceFailures, MemoryUse, Spent, Utilisation, WaitingBatch
 from edit_eval.store.journal import Damage, Record
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -69,12 +69,25 @@ class _Charged(_Event, tag="charged"):
 
 
 class _Submitted(_Event, tag="submitted"):
-    """What was bought for an edit, or was about to be; until it is `_Fetched` it is still there."""
+    """What was bought for an edit or a question, or was about to be; until it is `_Fetched` it is still there."""
 
     key: str
     provider: str
     id: str
     usd: Dollars | None
+    model: str = ""
+    at: float = 0.0
+    token: str = ""
+    """Of a question in a batch, as what follows."""
+    reserved: _Reservation | None = None
+
+
+class _Reservation(msgspec.Struct):
+    """The `_Reserved` that counts until the answer is there."""
+
+    start: Number
+    task: Task
+    usd: Dollars
 
 
 class _Fetched(_Event, tag="fetched"):
@@ -137,7 +150,20 @@ class Timeline(NamedTuple):
     device_failures: tuple[DeviceFailures, ...]
     spent: tuple[Spent, ...]
     submitted: Mapping[str, Record]
-    """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
+    """What was bought, or was about to be, and is not fetched (`provider`, `id`, `usd`, ...): for an edit by its key,
+    for a question by the name of its asking (`Recorder.submitted_before`)."""
+
+    @property
+    def waiting(self) -> tuple[WaitingBatch, ...]:
+        """The batches in which questions wait."""
+        batches: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+        for of in self.submitted.values():
+            if of["token"]:
+                batches[of["model"], of["provider"], of["token"], of["id"]].append(of["at"])
+        return tuple(
+            WaitingBatch(model=model, provider=provider, batch=batch, questions=len(since), since=min(since))
+            for (model, provider, _, batch), since in batches.items()
+        )
 
 
 def timeline_of(
@@ -177,7 +203,7 @@ def timeline_of(
             case _Reserved() | _Charged():
                 spending.append(line)
             case _Submitted():
-                submitted[line.key] = {"provider": line.provider, "id": line.id, "usd": line.usd}
+                submitted[line.key] = msgspec.to_builtins(line)
             case _Fetched():
                 submitted.pop(line.key, None)
             case _Memory(start=start):
