@@ -115,9 +115,9 @@ class RequestError(ModelError):
     `says`: what the server says that it is about (`vocabulary.Says` of the plug-in `endpoints`); `status` of its last
     answer, 0 if none came; `seconds` for which it was tried; `ours`: edit-eval has started the server.
 
-    Of a question in a batch `says` may also be `batch` (nothing is known but of all that is in it), `unasked` (the
-    batch has ended without having come to it) or `unanswered` (what came is no answer). `bought`: the answer may still
-    be fetched.
+    Of a question in a batch `says` may also be `batch` (nothing is known but of all that is in it), `crowded` (it was
+    not taken beside other batches), `unasked` (the batch has ended without having come to it) or `unanswered` (what
+    came is no answer). `bought`: the answer may still be fetched.
     """
 
     def __init__(

@@ -88,11 +88,11 @@ class _FailedTask:
     doubted: str = ""  # its words, if it was taken back from a process that was replaced
 
 
-Verdict = Literal["request", "unclear", "left", "unasked", "unanswered", "away", "process"]
+Verdict = Literal["request", "unclear", "left", "crowded", "unasked", "unanswered", "away", "process"]
 """On a request to a server: it is the `request`'s own fault, for good; or that is `unclear` until others have
 succeeded; it is `left` for another start; its server is `away`, or busy, or does not let us in, so all of its model's
 are; or its `process` must be replaced, and what it loads with will show; or it was in a batch that has not come to it
-(`unasked`), or has no answer to it (`unanswered`)."""
+(`unasked`), or has no answer to it (`unanswered`), or was not taken beside others (`crowded`)."""
 
 
 def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
@@ -103,8 +103,8 @@ def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
     says, canary = facts["says"], facts["canary"]
     if says in ("account", "key", "day"):
         return "away"
-    if says in ("unasked", "unanswered"):
-        return "unasked" if says == "unasked" else "unanswered"
+    if says in ("crowded", "unasked", "unanswered"):
+        return "crowded" if says == "crowded" else "unasked" if says == "unasked" else "unanswered"
     if says == "batch":
         return "left"
     if says == "busy":

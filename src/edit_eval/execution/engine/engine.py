@@ -528,6 +528,8 @@ class Engine:
             return
         if verdict == "left":
             return self._blame.leave(replica, task, reason)
+        if verdict == "crowded":
+            return self._blame.return_task(replica, task, reason)
         if verdict in ("unasked", "unanswered"):
             return self._blame.ask_again(replica, task, reason, final=verdict == "unanswered")
         self._blame.return_task(replica, task, reason)

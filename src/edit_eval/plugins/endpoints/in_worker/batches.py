@@ -92,6 +92,7 @@ class Batches:
         self._closing = threading.Event()
         self._gathered: dict[str, _Batch] = {}  # by token
         self._bought: dict[str, _Batch] = {}  # by id
+        self._crowded = False  # the maker takes no more until one of these is over
         self._thread: threading.Thread | None = None
 
     def add(self, deferred: DeferredQuestion, body: Callable[[], JsonObject], read: Read) -> None:
@@ -186,7 +187,7 @@ class Batches:
             return [batch for batch in batches.values() if self._is_due(batch, now)]
 
     def _is_due(self, batch: _Batch, now: float) -> bool:
-        if now < batch.not_before:
+        if now < batch.not_before or (self._crowded and self._bought and not batch.id):
             return False
         quiet, old = now - batch.changed >= self._seconds, now - batch.begun >= GATHERED_FOR * self._seconds
         return bool(batch.id) or batch.full or quiet or (old and not batch.sought)
@@ -320,8 +321,8 @@ class Batches:
         if not at_fault and any(line is None for line, _ in state.errors or [(None, None)]):
             failure = failures[0] if failures else Failure(reason)
             says = failure.says.value if failure.says in OF_THE_ACCOUNT else "batch"
-            if failure.says is Says.BUSY:
-                says = "unasked"
+            if failure.says is Says.BUSY and len(self._bought) > 1:
+                says, self._crowded = "crowded", True
             return self._fail(batch, RequestError(f"{self._name(batch)} has failed: {reason}", says=says))
         self._forget(batch)
         words = f"{self._name(batch)} has failed"
@@ -347,6 +348,7 @@ class Batches:
             print(f"{self._name(batch)}: {strange} results are about no question that was asked here")
         answered = any(result.kind == "answer" for result in results.values())
         self._forget(batch)  # first: what is resumed meanwhile looks for itself
+        self._crowded = False
         for name in list(batch.questions):
             self._answer(batch, state, batch.questions.pop(name), results.get(name), answered)
 

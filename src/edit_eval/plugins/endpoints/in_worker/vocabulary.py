@@ -260,6 +260,7 @@ ERRORS: tuple[ErrorWords, ...] = (
     ErrorWords(r"\bunavailable_error\b", Says.BUSY, "llama.cpp while it loads: mostlygeek/llama-swap#146"),
     ErrorWords(r"(?:model|server|engine) is (?:currently )?(?:overloaded|busy)", Says.BUSY, "Gemini; cline/cline#440"),
     ErrorWords(r"due to high demand", Says.BUSY, "Replicate's E003"),
+    ErrorWords(r"\btoken_limit_exceeded\b", Says.BUSY, "OpenAI's batches: openai/openai-python#2084"),
 )
 
 
