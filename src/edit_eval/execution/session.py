@@ -237,8 +237,11 @@ class RunStart:
         said = Text("every edit model and judge works") if all_work else Text("it is over")
         elapsed = self._began.compute_elapsed(self.engine.now)
         left = rest_of_a_run(self.work, self.estimates, self.policy, elapsed).seconds
-        soon = "" if left is None else Text("; about {} left", roughly(left))
+        batches = any(map(self.work.units_left, self._deferring))
+        soon = "" if left is None or batches else Text("; about {} left", roughly(left))
         note(Text("pilot: {}{}", said, soon))
+        if batches:
+            note(Text("what is asked in batches is answered within a day; `status` says what waits where"))
         for sentence in cut_off_sentences(self.matrix, self._pilot.judgements):
             note(Text("pilot: {}", sentence))
         unit = self.estimates.unit

@@ -136,7 +136,7 @@ class Blame:
         self._left: dict[str, list[str]] = {}  # model -> the faults of devices for which tasks are left
         self._of_devices: set[str] = set()  # what `_recent` has of such faults
         self._of_batches: list[str] = []  # for what questions in batches are left
-        self._batched: Counter[Key] = Counter()  # how often a batch came to nothing for a question
+        self._batched: Counter[tuple[Key, bool]] = Counter()  # how often a batch came to nothing for a question
         self._recent: deque[tuple[str, Status]] = deque(maxlen=SAME_FAILURE_WINDOW)
 
     # -- evidence for a replica --
@@ -307,8 +307,9 @@ class Blame:
 
     def ask_again(self, replica: Replica, task: Task, reason: str, *, final: bool) -> None:
         """Has a question that was in a batch for nothing asked once more; then it is left, or if `final` given up."""
-        self._batched[task.model, task.units] += 1
-        if self._batched[task.model, task.units] < TASK_FAILURES:
+        of = (task.model, task.units), final
+        self._batched[of] += 1
+        if self._batched[of] < TASK_FAILURES:
             self.return_task(replica, task, reason)
         elif final:
             self.charge(replica, task, reason, final=True)

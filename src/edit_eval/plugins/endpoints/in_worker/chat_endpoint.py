@@ -196,7 +196,8 @@ class ChatEndpoint:
     @staticmethod
     def duration(parameters: Parameters) -> tuple[float, float, str] | None:
         """Returns what a plan assumes of a maker's own service; nothing is known of other servers."""
-        return (5.0, 4.0, "assumed for an answer by a maker's service") if parameters.api else None
+        batches = ", at once; its batches come within a day, which the plan leaves out" * parameters.batch_interface
+        return (5.0, 4.0, f"assumed for an answer by a maker's service{batches}") if parameters.api else None
 
     @staticmethod
     def card(parameters: Parameters) -> dict[str, str]:
