@@ -24,6 +24,7 @@ from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from edit_eval.records import Results, Spent, Status
 from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import kill, workers_of
 from late_imports import needs
 
 needs("aiohttp")
@@ -166,12 +167,8 @@ def test_a_worker_that_is_killed_fetches_what_it_had_bought(tmp_path: Path, prov
     providers.held.clear()
     process = command(tmp_path, "run", written(tmp_path, providers, "openai"), "--run-dir", "run")
     await_batches(process, tmp_path, SAMPLES - PILOT)
-    (worker,) = (
-        int(stat.parent.name)
-        for stat in Path("/proc").glob("[0-9]*/stat")
-        if stat.read_text().rpartition(")")[2].split()[1] == str(process.pid)
-    )
-    os.kill(worker, signal.SIGKILL)
+    for worker in workers_of(tmp_path / "run", "judge"):
+        kill(worker)
     while "died" not in {line["event"] for line in opened(tmp_path).read("events")}:
         time.sleep(0.05)
     providers.held.set()
