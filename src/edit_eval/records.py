@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from edit_eval.text import Text
 
@@ -546,6 +546,21 @@ class Spent:
     told: bool = False
     """True if the provider told all of `usd`."""
     attempts: int = 0
+
+
+class _Bought(TypedDict):
+    provider: str
+    id: str
+    """By which it is asked for; empty while it is only about to be submitted."""
+    usd: float | None
+    """What it usually costs; None: not known."""
+
+
+class Submitted(_Bought, total=False):
+    """What was bought of a provider, and is not fetched yet."""
+
+    token: str
+    """Of a question in a batch: what the batch is known by before it has an id."""
 
 
 @dataclass(frozen=True, kw_only=True)

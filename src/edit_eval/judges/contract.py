@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from edit_eval.edit_models.contract import OnStep, Submitted
-    from edit_eval.records import Reply
+    from edit_eval.records import OnStep, Reply, Submitted
 
 
 PROBABILITIES = "probabilities"

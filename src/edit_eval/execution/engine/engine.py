@@ -485,7 +485,8 @@ class Engine:
         if (message.get("facts") or {}).get("bought"):
             self._purse.leave_reserved(task)
         else:
-            self._records.clear_submission(task)
+            if task.number in worker.replica.deferred:
+                self._records.clear_submission(task)
             self._purse.settle(task, message)
         reason, kind = str(message["error"]), str(message["kind"])
         if kind == "disk":

@@ -9,11 +9,19 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.endpoints.in_worker.client import Client, WholeAnswer, plain
+from edit_eval.plugins.endpoints.in_worker.vocabulary import (
+    CANCELLED,
+    ERROR_STATUSES,
+    BatchOutcome,
+    BatchStage,
+    read_outcome,
+    read_stage,
+)
 
 HOSTS = ("*.googleapis.com",)
 """Where Google may have files sent."""
@@ -21,11 +29,9 @@ CLOCKS_DIFFER = 600
 """Seconds by which a server's clock may be behind ours."""
 PAGE = 100
 """Batches listed at once."""
-GRPC = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
-"""google.rpc.Code -> the status that means it (googleapis google/rpc/code.proto)."""
 
 
-class Handed(NamedTuple):
+class HandedBatch(NamedTuple):
     """A batch as it is handed in."""
 
     model: str
@@ -36,13 +42,10 @@ class Handed(NamedTuple):
     """All its questions, in the maker's form."""
 
 
-Meaning = Literal["waits", "over", "failed", "unknown"]
-
-
-class State(NamedTuple):
+class BatchState(NamedTuple):
     """What is said of a batch."""
 
-    meaning: Meaning
+    stage: BatchStage
     word: str
     """The maker's own."""
     files: Sequence[str] = ()
@@ -51,11 +54,11 @@ class State(NamedTuple):
     """Why it has failed: the line, counted from 1, if it is one's fault, and what is said."""
 
 
-class Result(NamedTuple):
+class BatchResult(NamedTuple):
     """What has become of one question."""
 
     name: str
-    kind: Literal["answer", "error", "unasked", "unknown"]
+    outcome: BatchOutcome
     document: Any = None
     """The answer, or the error."""
     status: int = 0
@@ -78,16 +81,16 @@ class BatchInterface:
     """A question of this name, with the body of its request."""
     join: Callable[[Sequence[bytes]], bytes] = b"\n".join
     """All lines, each in JSON, as they are handed in."""
-    upload: Callable[[Client, Handed], Awaitable[str]]
+    upload: Callable[[Client, HandedBatch], Awaitable[str]]
     """Sends the questions, where that comes first; returns the name of their file. It may be done again."""
-    create: Callable[[Client, Handed, str], Awaitable[str]]
+    create: Callable[[Client, HandedBatch, str], Awaitable[str]]
     """Buys the batch; returns its id."""
-    find: Callable[[Client, Handed], Awaitable[Sequence[str]]]
+    find: Callable[[Client, HandedBatch], Awaitable[Sequence[str]]]
     """The ids of batches that may be this one, and were made no earlier than its token."""
     exact: bool = True
     """True if what is found is the batch; else its results show."""
-    look: Callable[[Client, str], Awaitable[State]]
-    read: Callable[[Mapping[str, Any]], Result]
+    look: Callable[[Client, str], Awaitable[BatchState]]
+    read: Callable[[Mapping[str, Any]], BatchResult]
     source: str
 
 
@@ -130,32 +133,25 @@ def make_token(random: str) -> str:
     return f"ee{int(time.time())}-{random}"
 
 
-async def _upload_nothing(client: Client, batch: Handed) -> str:
+async def _upload_nothing(client: Client, batch: HandedBatch) -> str:
     return ""
 
 
 # -- OpenAI --
 
-_OPENAI_STATES: Mapping[str, Meaning] = {
-    **dict.fromkeys(("validating", "in_progress", "finalizing", "cancelling"), "waits"),
-    **dict.fromkeys(("completed", "expired", "cancelled"), "over"),
-    "failed": "failed",
-}
-_OPENAI_UNASKED = ("batch_expired", "batch_cancelled")
 
-
-async def _upload_openai(client: Client, batch: Handed) -> str:
+async def _upload_openai(client: Client, batch: HandedBatch) -> str:
     files = [("file", f"{batch.token}.jsonl", batch.data)]
     return _name(client, await _read(client, await client.form("/files", {"purpose": "batch"}, files)), "id")
 
 
-async def _create_openai(client: Client, batch: Handed, file: str) -> str:
+async def _create_openai(client: Client, batch: HandedBatch, file: str) -> str:
     body = {"input_file_id": file, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
     answer = await client.post("/batches", {**body, "metadata": {"edit_eval": batch.token}})
     return _name(client, await _read(client, answer), "id")
 
 
-async def _find_openai(client: Client, batch: Handed) -> Sequence[str]:
+async def _find_openai(client: Client, batch: HandedBatch) -> Sequence[str]:
     after = ""
     while True:
         listed = await _get(client, f"/batches?limit={PAGE}{after and f'&after={after}'}")
@@ -167,49 +163,35 @@ async def _find_openai(client: Client, batch: Handed) -> Sequence[str]:
         after = batches[-1]["id"]
 
 
-async def _look_openai(client: Client, batch: str) -> State:
+async def _look_openai(client: Client, batch: str) -> BatchState:
     said = await _get(client, f"/batches/{batch}")
     word = str(said.get("status") or "")
     files = [f"/files/{said[name]}/content" for name in ("output_file_id", "error_file_id") if said.get(name)]
     errors = [(_of(of).get("line"), of) for of in _list(_of(said.get("errors")).get("data"))]
-    return State(_OPENAI_STATES.get(word, "unknown"), word, files, errors)
+    return BatchState(read_stage(word), word, files, errors)
 
 
-def _read_openai(line: Mapping[str, Any]) -> Result:
+def _read_openai(line: Mapping[str, Any]) -> BatchResult:
     name, response, error = str(line.get("custom_id") or ""), _of(line.get("response")), _of(line.get("error"))
     status, body = response.get("status_code"), response.get("body")
     if error:
         word = str(error.get("code") or error.get("message") or "an error")
-        return Result(name, "unasked" if word in _OPENAI_UNASKED else "unknown", word=word)
+        unasked = read_outcome(word) is BatchOutcome.UNASKED
+        return BatchResult(name, BatchOutcome.UNASKED if unasked else BatchOutcome.UNKNOWN, word=word)
     if not isinstance(status, int):
-        return Result(name, "unknown", word="nothing")
-    return Result(name, "answer" if 200 <= status < 300 else "error", body, status)
+        return BatchResult(name, BatchOutcome.UNKNOWN, word="nothing")
+    return BatchResult(name, BatchOutcome.ANSWER if 200 <= status < 300 else BatchOutcome.ERROR, body, status)
 
 
 # -- Anthropic --
 
-_ANTHROPIC_STATES: Mapping[str, Meaning] = {"in_progress": "waits", "canceling": "waits", "ended": "over"}
-_ANTHROPIC_STATUSES = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""Type of an error -> its status (anthropic 2.14.0 types/shared; platform.claude.com: errors)."""
 
-
-async def _create_anthropic(client: Client, batch: Handed, file: str) -> str:
+async def _create_anthropic(client: Client, batch: HandedBatch, file: str) -> str:
     answer = await client.post_bytes("/messages/batches", batch.data, {})
     return _name(client, await _read(client, answer), "id")
 
 
-async def _find_anthropic(client: Client, batch: Handed) -> Sequence[str]:
+async def _find_anthropic(client: Client, batch: HandedBatch) -> Sequence[str]:
     found, after = list[str](), ""
     while True:
         listed = await _get(client, f"/messages/batches?limit={PAGE}{after and f'&after_id={after}'}")
@@ -223,35 +205,23 @@ async def _find_anthropic(client: Client, batch: Handed) -> Sequence[str]:
         after = batches[-1]["id"]
 
 
-async def _look_anthropic(client: Client, batch: str) -> State:
+async def _look_anthropic(client: Client, batch: str) -> BatchState:
     word = str((await _get(client, f"/messages/batches/{batch}")).get("processing_status") or "")
-    return State(_ANTHROPIC_STATES.get(word, "unknown"), word, [f"/messages/batches/{batch}/results"])
+    return BatchState(read_stage(word), word, [f"/messages/batches/{batch}/results"])
 
 
-def _read_anthropic(line: Mapping[str, Any]) -> Result:
+def _read_anthropic(line: Mapping[str, Any]) -> BatchResult:
     name, result = str(line.get("custom_id") or ""), _of(line.get("result"))
     word = str(result.get("type") or "nothing")
-    if word == "succeeded":
-        return Result(name, "answer", result.get("message"))
-    if word in ("canceled", "expired"):
-        return Result(name, "unasked", word=word)
-    if word == "errored":
-        error = result.get("error")
-        kind = _of(_of(error).get("error")).get("type") or _of(error).get("type")
-        return Result(name, "error", error, _ANTHROPIC_STATUSES.get(str(kind), 400))
-    return Result(name, "unknown", word=word)
+    outcome, error = read_outcome(word), result.get("error")
+    kind = _of(_of(error).get("error")).get("type") or _of(error).get("type")
+    return BatchResult(name, outcome, error or result.get("message"), ERROR_STATUSES.get(kind, 400), word)
 
 
 # -- Google --
 
-_GOOGLE_STATES: Mapping[str, Meaning] = {
-    **dict.fromkeys(("QUEUED", "PENDING", "RUNNING", "CANCELLING", "PAUSED", "UPDATING"), "waits"),
-    **dict.fromkeys(("SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"), "over"),
-    "FAILED": "failed",
-}
 
-
-async def _upload_google(client: Client, batch: Handed) -> str:
+async def _upload_google(client: Client, batch: HandedBatch) -> str:
     """Sends a file in Google's resumable way, in one piece."""
     base = urlsplit(client.base_url)
     start = {
@@ -273,13 +243,13 @@ async def _upload_google(client: Client, batch: Handed) -> str:
     return _name(client, _of(said.get("file")), "name")
 
 
-async def _create_google(client: Client, batch: Handed, file: str) -> str:
+async def _create_google(client: Client, batch: HandedBatch, file: str) -> str:
     body = {"batch": {"displayName": batch.token, "inputConfig": {"fileName": file}}}
     answer = await client.post(f"/models/{batch.model}:batchGenerateContent", body)
     return _name(client, await _read(client, answer), "name")
 
 
-async def _find_google(client: Client, batch: Handed) -> Sequence[str]:
+async def _find_google(client: Client, batch: HandedBatch) -> Sequence[str]:
     page = ""
     while True:
         listed = await _get(client, f"/batches?pageSize={PAGE}{page and f'&pageToken={page}'}")
@@ -291,32 +261,30 @@ async def _find_google(client: Client, batch: Handed) -> Sequence[str]:
             return []
 
 
-async def _look_google(client: Client, batch: str) -> State:
+async def _look_google(client: Client, batch: str) -> BatchState:
     said = await _get(client, f"/{batch}")
     metadata = _of(said.get("metadata"))
     word = str(metadata.get("state") or "")
-    meaning = _GOOGLE_STATES.get(word.partition("_STATE_")[2], "unknown")
     output = {**_of(metadata.get("output")), **_of(said.get("response"))}
     file = output.get("responsesFile")
     errors = [(None, _with_status(said["error"]))] if said.get("error") else []
-    return State(meaning, word, [f"/{file}:download?alt=media"] if isinstance(file, str) else [], errors)
+    return BatchState(read_stage(word), word, [f"/{file}:download?alt=media"] if isinstance(file, str) else [], errors)
 
 
 def _with_status(error: object) -> Mapping[str, Any]:
     code = _of(error).get("code")
-    return {**_of(error), "code": GRPC.get(code, code) if isinstance(code, int) else 500}
+    return {**_of(error), "code": ERROR_STATUSES.get(code, code) if isinstance(code, int) else 500}
 
 
-def _read_google(line: Mapping[str, Any]) -> Result:
+def _read_google(line: Mapping[str, Any]) -> BatchResult:
     name = str(line.get("key") or "")
     if isinstance(line.get("response"), Mapping):
-        return Result(name, "answer", line["response"])
+        return BatchResult(name, BatchOutcome.ANSWER, line["response"])
     if error := _of(line.get("error")):
-        if error.get("code") == 1:
-            return Result(name, "unasked", word="cancelled")
         said = _with_status(error)
-        return Result(name, "error", {"error": said}, said["code"])
-    return Result(name, "unknown", word="nothing")
+        outcome = BatchOutcome.UNASKED if error.get("code") == CANCELLED else BatchOutcome.ERROR
+        return BatchResult(name, outcome, {"error": said}, said["code"], str(error.get("message") or "not done"))
+    return BatchResult(name, BatchOutcome.UNKNOWN, word="nothing")
 
 
 def _is_before(moment: object, token: str) -> bool:

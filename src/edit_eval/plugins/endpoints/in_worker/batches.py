@@ -25,13 +25,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from edit_eval.errors import ModelError, RequestError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import DeferredQuestion
-from edit_eval.plugins.endpoints.in_worker.batch_interfaces import BatchInterface, Handed, Result, State, make_token
+from edit_eval.plugins.endpoints.in_worker.batch_interfaces import (
+    BatchInterface,
+    BatchResult,
+    BatchState,
+    HandedBatch,
+    make_token,
+)
 from edit_eval.plugins.endpoints.in_worker.client import Client, Failure, plain
-from edit_eval.plugins.endpoints.in_worker.vocabulary import FREE, OF_THE_ACCOUNT, Says
+from edit_eval.plugins.endpoints.in_worker.vocabulary import FREE, OF_THE_ACCOUNT, BatchOutcome, BatchStage, Says
 from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
-    from edit_eval.edit_models.contract import Submitted
+    from edit_eval.records import Submitted
 
 T = TypeVar("T")
 MOST_BYTES = 90 * 2**20
@@ -258,8 +264,8 @@ class Batches:
             question.line = b""
             question.deferred.note(self._describe(batch))
 
-    def _handed(self, batch: _Batch, data: bytes = b"") -> Handed:
-        return Handed(self._model, batch.token, len(batch.questions), data)
+    def _handed(self, batch: _Batch, data: bytes = b"") -> HandedBatch:
+        return HandedBatch(self._model, batch.token, len(batch.questions), data)
 
     def _find(self, batch: _Batch) -> str:
         """Returns the id of the batch if it was bought; empty if there is none."""
@@ -292,24 +298,24 @@ class Batches:
         batch.not_before = time.monotonic() + self._seconds
         try:
             state = self._client.answer(lambda client: self._soon(self._interface.look(client, batch.id)))
-            if state.meaning == "over":
+            if state.stage in (BatchStage.DONE, BatchStage.SHORT):
                 return self._take_results(batch, state)
         except Failure as failure:
             if failure.status == 404:
                 words = f"{self._company} knows no batch {batch.id}, of which this was part, or no longer its results"
                 ask = "to ask once more, at its price, use --retry judge_error"
                 return self._fail(batch, ModelError(f"{words}; {ask}"), lost=1)
-            if failure.says in OF_THE_ACCOUNT or failure.status in (401, 403):
+            if failure.says in (*OF_THE_ACCOUNT, Says.DENIED):
                 return self._fail(batch, self._explain(batch, failure, bought=True))
             print(f"{self._name(batch)}: {failure}; it is looked after again")
             return
-        if state.meaning == "failed":
+        if state.stage is BatchStage.FAILED:
             self._take_failure(batch, state)
-        elif state.meaning == "unknown":
+        elif state.stage is BatchStage.UNKNOWN:
             words = f"{self._name(batch)} is {state.word!r}, which is not known; it is looked after by the next start"
             self._fail(batch, RequestError(words, says="batch", bought=True))
 
-    def _take_failure(self, batch: _Batch, state: State) -> None:
+    def _take_failure(self, batch: _Batch, state: BatchState) -> None:
         """A batch was not taken, and costs nothing. A line at fault is that question's own, where it is known."""
         at_fault: dict[str, Failure] = {}
         names, failures = list(batch.questions), list[Failure]()
@@ -334,8 +340,8 @@ class Batches:
             else:
                 question.deferred.answer(RequestError(f"{words} for others: {reason}", says="unasked"), 0)
 
-    def _take_results(self, batch: _Batch, state: State) -> None:
-        results: dict[str, Result] = {}
+    def _take_results(self, batch: _Batch, state: BatchState) -> None:
+        results: dict[str, BatchResult] = {}
         strange = 0
         for result in self._fetch_results(state):
             if result is None or result.name not in batch.questions:
@@ -346,7 +352,7 @@ class Batches:
             return self._let_go(batch)
         if strange:
             print(f"{self._name(batch)}: {strange} results are about no question that was asked here")
-        answered = any(result.kind == "answer" for result in results.values())
+        answered = any(result.outcome is BatchOutcome.ANSWER for result in results.values())
         self._forget(batch)  # first: what is resumed meanwhile looks for itself
         self._crowded = False
         for name in list(batch.questions):
@@ -360,36 +366,38 @@ class Batches:
             batch.id, batch.attempts = "", 0
             self._gathered[batch.token] = batch
 
-    def _fetch_results(self, state: State) -> Iterator[Result | None]:
+    def _fetch_results(self, state: BatchState) -> Iterator[BatchResult | None]:
         for path in state.files:
             text = self._client.answer(lambda client, path=path: client.get(path))  # type: ignore[misc]
             for line in filter(None, map(str.strip, text.split("\n"))):
                 document = plain(line)
                 yield self._interface.read(document) if isinstance(document, dict) else None
 
-    def _answer(self, batch: _Batch, state: State, question: _Question, result: Result | None, answered: bool) -> None:
+    def _answer(
+        self, batch: _Batch, state: BatchState, question: _Question, result: BatchResult | None, answered: bool
+    ) -> None:
         reply: str | Reply | BaseException
         lost = 0
         try:
             if result is None:
-                lost = int(state.word in ("completed", "ended") or state.word.endswith("SUCCEEDED"))
+                lost = int(state.stage is BatchStage.DONE)
                 words = f"{self._name(batch)} is {state.word} and has no result of this question"
                 raise RequestError(words, says="unanswered" if lost else "unasked")
-            if result.kind == "unasked":
+            if result.outcome is BatchOutcome.UNASKED:
                 raise RequestError(f"{self._name(batch)} did not come to this question: {result.word}", says="unasked")
-            if result.kind == "unknown":
+            if result.outcome is BatchOutcome.UNKNOWN:
                 lost = 1
                 raise ModelError(f"{self._name(batch)}: it ended with {result.word}, a word that is not known")
             reply = question.read(self._read_result(result, answered))
         except Exception as error:
-            if isinstance(error, RequestError) and result is not None and result.kind == "answer":
+            if isinstance(error, RequestError) and result is not None and result.outcome is BatchOutcome.ANSWER:
                 lost = 1
             reply = error
         question.deferred.answer(reply, lost)
 
-    def _read_result(self, result: Result, answered: bool) -> str | Failure:
+    def _read_result(self, result: BatchResult, answered: bool) -> str | Failure:
         """Returns the text of an answer, or what an error says; `answered`: others of its batch have an answer."""
-        if result.kind == "answer":
+        if result.outcome is BatchOutcome.ANSWER:
             return _encode(result.document).decode()
         failure = self._client.read_failure(result.status, result.document, {})
         failure.canary = "answered" if answered else "not made"
