@@ -178,7 +178,7 @@ class Run:
             utilisation=timeline.utilisation,
             device_failures=timeline.device_failures,
             spent=timeline.spent,
-            waiting=timeline.waiting,
+            waiting=timeline.waiting_batches,
             configuration=self._configuration,
             resolved={} if self._damaged else directory.read_resolved_configuration(),
             environment=directory.environment(),

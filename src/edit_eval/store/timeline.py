@@ -154,7 +154,7 @@ class Timeline(NamedTuple):
     for a question by the name of its asking (`Recorder.submitted_before`)."""
 
     @property
-    def waiting(self) -> tuple[WaitingBatch, ...]:
+    def waiting_batches(self) -> tuple[WaitingBatch, ...]:
         """The batches in which questions wait."""
         batches: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
         for of in self.submitted.values():

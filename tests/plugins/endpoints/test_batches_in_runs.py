@@ -99,7 +99,7 @@ def waiting(folder: Path) -> dict[str, int]:
     """By its id, how many questions wait in each batch."""
     if not (folder / "run" / "events").exists():
         return {}
-    return {of.batch: of.questions for of in opened(folder).timeline().waiting}
+    return {of.batch: of.questions for of in opened(folder).timeline().waiting_batches}
 
 
 def await_batches(process: subprocess.Popen[str], folder: Path, questions: int) -> None:

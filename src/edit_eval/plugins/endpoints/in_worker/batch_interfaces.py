@@ -123,7 +123,7 @@ def _list(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
-def made_at(token: str) -> int:
+def read_time(token: str) -> int:
     """Returns when a token was made, in seconds since 1970."""
     return int(token[2:].partition("-")[0])
 
@@ -158,7 +158,7 @@ async def _find_openai(client: Client, batch: HandedBatch) -> Sequence[str]:
         batches = [_of(of) for of in _list(listed.get("data"))]
         if found := [of["id"] for of in batches if _of(of.get("metadata")).get("edit_eval") == batch.token]:
             return found
-        if not batches or not listed.get("has_more") or _is_before(batches[-1].get("created_at"), batch.token):
+        if not batches or not listed.get("has_more") or _precedes(batches[-1].get("created_at"), batch.token):
             return []
         after = batches[-1]["id"]
 
@@ -198,9 +198,9 @@ async def _find_anthropic(client: Client, batch: HandedBatch) -> Sequence[str]:
         batches = [_of(of) for of in _list(listed.get("data"))]
         for of in batches:
             count = sum(number for number in _of(of.get("request_counts")).values() if isinstance(number, int))
-            if count >= batch.questions and not _is_before(of.get("created_at"), batch.token):
+            if count >= batch.questions and not _precedes(of.get("created_at"), batch.token):
                 found.append(str(of.get("id")))
-        if not batches or not listed.get("has_more") or _is_before(batches[-1].get("created_at"), batch.token):
+        if not batches or not listed.get("has_more") or _precedes(batches[-1].get("created_at"), batch.token):
             return found
         after = batches[-1]["id"]
 
@@ -257,7 +257,7 @@ async def _find_google(client: Client, batch: HandedBatch) -> Sequence[str]:
         if found := [of["name"] for of in batches if _of(of.get("metadata")).get("displayName") == batch.token]:
             return found
         page = str(listed.get("nextPageToken") or "")
-        if not page or not batches or _is_before(_of(batches[-1].get("metadata")).get("createTime"), batch.token):
+        if not page or not batches or _precedes(_of(batches[-1].get("metadata")).get("createTime"), batch.token):
             return []
 
 
@@ -287,7 +287,7 @@ def _read_google(line: Mapping[str, Any]) -> BatchResult:
     return BatchResult(name, BatchOutcome.UNKNOWN, word="nothing")
 
 
-def _is_before(moment: object, token: str) -> bool:
+def _precedes(moment: object, token: str) -> bool:
     """True if a server's time, in seconds or RFC 3339, is before that of a token."""
     try:
         if isinstance(moment, str):
@@ -295,7 +295,7 @@ def _is_before(moment: object, token: str) -> bool:
             moment = at.timestamp()
     except ValueError:
         return False
-    return isinstance(moment, int | float) and moment < made_at(token) - CLOCKS_DIFFER
+    return isinstance(moment, int | float) and moment < read_time(token) - CLOCKS_DIFFER
 
 
 MIB = 2**20

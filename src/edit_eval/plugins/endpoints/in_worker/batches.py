@@ -168,7 +168,7 @@ class Batches:
         with self._changed:
             if self._thread is None:
                 self._client.open()
-                self._thread = threading.Thread(target=self._look_after, daemon=True)
+                self._thread = threading.Thread(target=self._run, daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
@@ -180,10 +180,10 @@ class Batches:
 
     # -- the thread --
 
-    def _look_after(self) -> None:
+    def _run(self) -> None:
         while not self._closing.wait(min(1.0, self._seconds / 4)):
             for batch in self._list_due(self._gathered):
-                self._guard(self._hand_in, batch)
+                self._guard(self._submit, batch)
             for batch in self._list_due(self._bought):
                 self._guard(self._look, batch)
 
@@ -229,7 +229,7 @@ class Batches:
 
     # -- handing in --
 
-    def _hand_in(self, batch: _Batch) -> None:
+    def _submit(self, batch: _Batch) -> None:
         with self._changed:
             batch.full = True  # no question joins it from here on
             if not all(question.noted.is_set() for question in batch.questions.values()):
@@ -264,12 +264,12 @@ class Batches:
             question.line = b""
             question.deferred.note(self._describe(batch))
 
-    def _handed(self, batch: _Batch, data: bytes = b"") -> HandedBatch:
+    def _describe_handed(self, batch: _Batch, data: bytes = b"") -> HandedBatch:
         return HandedBatch(self._model, batch.token, len(batch.questions), data)
 
     def _find(self, batch: _Batch) -> str:
         """Returns the id of the batch if it was bought; empty if there is none."""
-        handed = self._handed(batch)
+        handed = self._describe_handed(batch)
         found = self._client.answer(lambda client: self._soon(self._interface.find(client, handed)))
         known = batch.not_it | self._bought.keys()
         return next((identity for identity in found if identity not in known), "")
@@ -279,7 +279,7 @@ class Batches:
 
     def _create(self, batch: _Batch) -> str:
         lines = [question.line for question in batch.questions.values()]
-        handed = self._handed(batch, self._interface.join(lines))
+        handed = self._describe_handed(batch, self._interface.join(lines))
         file = self._client.answer(lambda client: self._interface.upload(client, handed))
         batch.sought = False  # nothing has been bought so far
 
