@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 from pydantic import BaseModel
 
 from edit_eval.config import components
@@ -131,6 +132,7 @@ def make_door() -> str:
 
 MARK = re.compile(r"^\{\{(.+)\}\}$", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+)$")
+NAMES: dict[str, str] = yaml.safe_load((PARTS / "names.yaml").read_text(encoding="utf-8"))
 
 
 def find_class(name: str) -> type[Any]:
@@ -190,8 +192,6 @@ def write_default(text: str) -> str:
     if not text:
         return "required"
     value = ast.literal_eval(text)
-    if value is None:
-        return ""
     if value is None:
         return ""
     if isinstance(value, float) and value > 1 and value.is_integer():
@@ -259,11 +259,13 @@ class FieldPage:
             field.name: (field, cls) for cls in classes for field in list_fields(cls) if field.name not in left_out
         }
         for field, cls in fields.values():
-            what = write_words(field.doc)
+            held = inner_classes(cls).get(field.name)
+            common = "" if held else NAMES.get(field.name, "")
+            what = write_words(field.doc or NAMES.get(f"{cls.__name__}.{field.name}", common))
             words = list_words(typing.get_type_hints(cls).get(field.name))
             if not all(f"`{word}`" in what for word in words):
                 what = f"{what} One of {', '.join(f'`{word}`' for word in words)}.".strip()
-            if held := inner_classes(cls).get(field.name):
+            if held:
                 if held not in self.sections:
                     self.sections[held] = held.__name__
                     waiting.append(held)

@@ -28,7 +28,7 @@ SUBSETS = ("物理", "环境", "社会", "因果", "指代")
 READ = """
 import json, sys, time
 begin = time.perf_counter()
-from edit_eval.benchmarks.five_dimensions import FiveDimensions
+from edit_eval.plugins.five_dimensions.benchmark import FiveDimensions
 from edit_eval.benchmarks.table import TableBenchmark
 imported = time.perf_counter()
 kind = TableBenchmark if sys.argv[1].endswith(".parquet") else FiveDimensions

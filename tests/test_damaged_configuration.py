@@ -16,7 +16,7 @@ import yaml
 from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import EditEvalError
-from edit_eval.reporting.status import status_document
+from edit_eval.plugins.status.sheet import status_document
 from edit_eval.run import Run
 from small_benchmark import configuration
 

@@ -19,8 +19,8 @@ from edit_eval.config.identity import identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, RunInterrupted
 from edit_eval.execution.session import Session
+from edit_eval.plugins.status.sheet import resume_command
 from edit_eval.records import Reply, Status
-from edit_eval.reporting.status import resume_command
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.table import JudgementTable, describe_remaining_work

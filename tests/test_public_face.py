@@ -21,14 +21,15 @@ Analysis Benchmark BenchmarkError ChartStyle Column Comparison ConfigurationErro
 EditEvalError EditModel EditRequest Judge JudgeRequest Judgement Line LoadError MeanScore Missing ModelError NotDrawn
 Picture PictureError Protocol Question Reading Refused Reply Results Run RunDirectoryError RunInterrupted RunRecords
 Sample SampleGroup Scale Score Scored Scoring Sources Spectator Status Stopped Table Text Tracker Unscored Verb View
-__version__ analyse compare evaluate score score_table
+__version__ analyse assert_same_editor compare evaluate score score_table
 """
 HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers", "ray", "openai", "fastapi", "IPython"}
 
 
 def test_the_face_is_what_it_was() -> None:
     assert dir(edit_eval) == FACE.split()
-    assert {*dir(edit_eval)} - {*edit_eval.__all__} == {"Scored", "score", "score_table"}, "those of plug-ins"
+    of_plugins = {"Scored", "assert_same_editor", "score", "score_table"}
+    assert {*dir(edit_eval)} - {*edit_eval.__all__} == of_plugins
 
 
 def test_every_name_is_there_and_documented() -> None:

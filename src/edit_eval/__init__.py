@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from edit_eval.verbs.contract import Verb
 
     # Names that plug-ins bring, for type checkers alone: what is here when it runs, `pyproject.toml` says.
+    from edit_eval.plugins.gate.same_editor import assert_same_editor as assert_same_editor  # isort: skip
     from edit_eval.plugins.serve.scoring import Scored as Scored, score as score, score_table as score_table  # isort: skip
 
 __version__ = "0.1.0"

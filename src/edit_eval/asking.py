@@ -123,7 +123,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     )
     refuse_too_many_cells(made)
     if evaluation.controls == "auto":
-        made = made.with_stepwise_controls()
+        made = made.with_cheap_controls()
     for model_section in configuration.edit_models.values():
         _refuse_unsupported(made, model_section, folder)
     refuse_wordless(refinements, made.questions_by_judge)

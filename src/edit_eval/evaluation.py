@@ -24,7 +24,6 @@ from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, chain_spectators
 from edit_eval.reporting.displays import watch_run
-from edit_eval.reporting.live import count_finished
 from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
@@ -85,7 +84,6 @@ def run_evaluation(
 
     # What is there already.
     place = choose_run_folder(run_dir, configuration.name, experiment, again, options.reuse_from)
-    experiment = place.experiment or experiment
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
         session.refuse_what_cannot_load(place.preview_matrix(experiment, again), show_notes)
@@ -114,7 +112,7 @@ def run_evaluation(
                 if part is None:
                     if options.report and (pending or described or examined or not page_of(folder).exists()):
                         show_notes(render_report(folder))
-                    followers.finish(report_files(folder), lambda: count_finished(JudgementTable(matrix)))
+                    followers.finish(report_files(folder), JudgementTable(matrix).count_finished)
                     return folder
     whole = RunDirectory(folder)
     if not whole.others_at_work:
@@ -124,5 +122,5 @@ def run_evaluation(
             show_notes(render_report(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):
-                    followers.finish(report_files(folder), lambda: count_finished(table))
+                    followers.finish(report_files(folder), table.count_finished)
     return folder

@@ -122,6 +122,7 @@ class Picture:
     """A picture's file and its digest."""
 
     path: str
+    """Path of the file."""
     digest: str = ""
     """SHA-256 of the file's bytes, hexadecimal; empty where a user's own benchmark does not give it."""
 
@@ -154,6 +155,7 @@ class Sample:
     difficulty: str = ""
     """A word of the benchmark's own, for filters and groups; so are `tags`."""
     tags: tuple[str, ...] = ()
+    """Words by which results can be grouped."""
     instructions: Mapping[str, str] = field(default_factory=dict)
     """The instruction in every language the benchmark has, for the report: `{"en": ..., "zh": ...}`."""
     rationale: str = ""
@@ -189,6 +191,7 @@ class Edit:
     key: str
     """SHA-256 over everything that decides the pixels."""
     sample_id: str
+    """Id of the sample."""
     edit_model: str
     """The model's name in the configuration."""
     seed: int
@@ -204,7 +207,9 @@ class Edit:
     pixels: str = ""
     """SHA-256 of the image's size and RGB values."""
     width: int = 0
+    """In pixels; 0 without a picture."""
     height: int = 0
+    """In pixels; 0 without a picture."""
     file_bytes: int = 0
     """Size of the file; `width` and `height` are in pixels."""
     seconds: float = 0.0

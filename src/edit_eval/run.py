@@ -34,7 +34,8 @@ from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, load_examinations
 from edit_eval.store.joined import describe_judge_differences, join_runs
 from edit_eval.store.provenance import collect_environment_notes
-from edit_eval.store.run_directory import RunDirectory, resolve_ledger, what_mends
+from edit_eval.store.run_directory import RunDirectory, what_mends
+from edit_eval.store.run_file import describe_copy, open_run_path
 from edit_eval.store.run_folders import damage_error, read_experiment
 from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.text import Text
@@ -72,7 +73,8 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
-    """Its run directory; for a service's ledger, the one run in it."""
+    """Its run directory; for a service's ledger, the one run in it; for a run in one file (`edit-eval export`), where
+    that was unpacked."""
     examinations: Path | None = None
     """Folder in which what is known of its judges is looked for besides its own copies."""
     code: Sequence[str | Path] = ()
@@ -81,7 +83,7 @@ class Run:
 
     def __post_init__(self) -> None:
         name_code([self.code] if isinstance(self.code, str | Path) else self.code)
-        object.__setattr__(self, "path", resolve_ledger(Path(self.path)))
+        object.__setattr__(self, "path", open_run_path(Path(self.path)))
 
     @cached_property
     def judge_examinations(self) -> Mapping[str, Examination]:
@@ -195,6 +197,7 @@ class Run:
             *derived,
             self._damaged,
             directory.damage.note,
+            describe_copy(self.path),
             *collect_environment_notes(directory),
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from edit_eval.benchmarks.five_dimensions import FiveDimensions
+from edit_eval.plugins.five_dimensions.benchmark import FiveDimensions
 from edit_eval.records import Sample
 
 

@@ -280,7 +280,7 @@ def test_memory(place: Place) -> None:
     code = """
 import sys
 from PIL import Image
-from edit_eval.benchmarks.five_dimensions import FiveDimensions
+from edit_eval.plugins.five_dimensions.benchmark import FiveDimensions
 def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024

@@ -288,7 +288,7 @@ PLANTED = {
     "ten times as many pictures": (concluded, "_more", _ten_times),
     "who has others ahead disagrees": (concluded, "_joint", _quick_to_disagree),
     "the other one is ahead": (words, "_ahead", _turned),
-    "half of the lead": (words, "_by", _halved),
+    "half of the lead": (words, "_lead_words", _halved),
     "the other one failed": (words, "_fails_more", _swapped_failures),
     "the first is bold": (paper, "mark_of", _bold),
     "pictures that are not there": (words, "_not_in_order", _other_counts),

@@ -268,7 +268,7 @@ def test_a_registered_benchmark_wins_over_its_class(here: Path) -> None:
     raw = yaml.safe_load(OLD)
     raw["benchmark"] |= {"type": "five_dimensions", "class_path": old}
     configuration = load(raw)
-    assert configuration.benchmark.class_path == "edit_eval.benchmarks.five_dimensions:FiveDimensions"
+    assert configuration.benchmark.class_path == "edit_eval.plugins.five_dimensions.benchmark:FiveDimensions"
     assert (
         "classes of the original scripts are replaced: benchmark by type five_dimensions, diff"
         in configuration.notes[0]

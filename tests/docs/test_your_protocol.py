@@ -16,8 +16,8 @@ from edit_eval import evaluate
 from edit_eval.errors import BenchmarkError
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.plugins.preparation.requests import plan
+from edit_eval.plugins.status.sheet import print_sample
 from edit_eval.records import Status
-from edit_eval.reporting.status import print_sample
 from edit_eval.run import Run
 from faults.faulty_runs import Ears, lines
 from small_benchmark import configuration, sample_id

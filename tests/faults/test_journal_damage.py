@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from documents import plain
+from edit_eval.plugins.status.sheet import status_document
 from edit_eval.records import Status
 from edit_eval.reporting.results_sheet import print_summary
-from edit_eval.reporting.status import status_document
 from edit_eval.reporting.terminal_text import stdout_console
 from edit_eval.run import Run, compare
 from edit_eval.store.journal import Damage, read, seal

@@ -23,7 +23,7 @@ needs("aiohttp")
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")]
 
-SCRIPTED = str(Path(__file__).parents[1] / "endpoints" / "server_program.py")
+SCRIPTED = str(Path(__file__).parents[1] / "plugins" / "endpoints" / "server_program.py")
 COUNT = 9
 
 

@@ -38,10 +38,10 @@ from edit_eval.plugins.page.export import export, read_sample_ids
 from edit_eval.plugins.push.sending import push
 from edit_eval.plugins.reanalysis.files import reanalyse
 from edit_eval.plugins.serve.scoring import table_of
+from edit_eval.plugins.status.sheet import sample_document, status_document
 from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.records import Results
 from edit_eval.reporting.report import draw
-from edit_eval.reporting.status import sample_document, status_document
 from edit_eval.run import Run, analyse, compare
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.journal import seal

@@ -116,7 +116,7 @@ OURS = {
     "benchmarks/table.py": "a table of ours",
     "config/components.py": "a docstring",
     "config/shipped.py": "a configuration of ours",
-    "endpoints/serving.py": "the log of a server, shown to people",
+    "plugins/endpoints/in_worker/server.py": "the log of a server, shown to people",
     "plugins/preparation/probing.py": "what a program of ours prints",
     "execution/machine/environments.py": "what pip prints",
     "judges/answers.py": "a reply: a score has a line of its own, however that line ends",

@@ -19,9 +19,9 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.judges.answers import LEAST_MASS
+from edit_eval.plugins.status.sheet import print_sample
 from edit_eval.records import Status
 from edit_eval.reporting.results_sheet import print_summary
-from edit_eval.reporting.status import print_sample
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
 from small_benchmark import configuration, sample_id

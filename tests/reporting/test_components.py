@@ -85,7 +85,8 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
 
 def test_a_description() -> None:
     lines = printed("five_dimensions")
-    assert lines[0] == "five_dimensions  benchmark  edit_eval.benchmarks.five_dimensions:FiveDimensions"
+    assert lines[0].split() == ["five_dimensions", "benchmark"]
+    assert lines[1].strip() == "edit_eval.plugins.five_dimensions.benchmark:FiveDimensions"
     place = lines.index("  data_path: str  required")
     assert lines[place + 1] == "      The JSON file."
     assert "  language: str = 'en'" in lines

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.progress.state import Tally
 from edit_eval.reporting import displays, plain_lines
-from edit_eval.reporting.live import count_finished, count_work
+from edit_eval.reporting.live import count_work
 from edit_eval.reporting.plain_lines import PlainLines
 from edit_eval.store.run_directory import LIVE
 from edit_eval.store.table import JudgementTable
@@ -39,7 +38,7 @@ def test_a_run_in_plain_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     table = JudgementTable(run.matrix)
     edits, judgements, controls = Tally(table, table.rows()).counts(0.0)
     assert (edits, judgements, controls) == count_work(table)
-    assert count_finished(table) == edits.settled + judgements.settled
+    assert table.count_finished() == edits.settled + judgements.settled
 
 
 def test_silent_lines_are_notes_alone(tmp_path: Path) -> None:
@@ -54,7 +53,9 @@ def test_silent_lines_are_notes_alone(tmp_path: Path) -> None:
 def test_without_a_display_or_with_one_that_fails_there_are_lines(
     installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*named: Any) -> type[Spectator]:
+    def fail(kind: str, name: str) -> type[Spectator]:
+        if name == "plain":
+            return PlainLines
         raise RuntimeError("no terminal")
 
     monkeypatch.setattr(displays, "import_registered", fail)

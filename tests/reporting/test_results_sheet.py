@@ -17,6 +17,7 @@ from documents import plain
 from edit_eval.plugins.page.charts import charts
 from edit_eval.plugins.page.notebook import notebook_html
 from edit_eval.plugins.page.page import page
+from edit_eval.plugins.status.sheet import status_document
 from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison import print_comparison
@@ -25,7 +26,6 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.remarks import few_images, footnotes, unshown_lines
 from edit_eval.reporting.report import markdown
 from edit_eval.reporting.results_sheet import coverage_words, print_answer, print_summary
-from edit_eval.reporting.status import status_document
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.comparison import compare_models

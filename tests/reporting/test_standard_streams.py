@@ -105,7 +105,7 @@ def test_streams_that_were_closed_before_the_start_are_silence(closed: str) -> N
 
 TALKER = """
 import atexit, ctypes, os
-from edit_eval.benchmarks.five_dimensions import FiveDimensions
+from edit_eval.plugins.five_dimensions.benchmark import FiveDimensions
 from edit_eval.plugins.rehearse.in_worker.fake_models import FakeEditModel
 print("python")
 os.write(1, b"descriptor\\n")

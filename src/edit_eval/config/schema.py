@@ -337,7 +337,8 @@ class EvaluationSection(Section):
     mean of its readings. For a judge that samples its answers (`temperature: 0.7`)."""
     controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
     """For how many samples each judge also scores controls: the source unchanged, a grey picture, another sample's
-    edit. `auto`: in steps, as many as show that a judge scores them last. `0`: none."""
+    edit. `auto`: of up to 12 source images, as long as that is at most a
+    third of the questions about edits. `0`: none."""
     more_controls: tuple[Annotated[str, AfterValidator(make_name_validator("control"))], ...] = ()
     """Further registered controls, by name, for the same samples; with `auto` each takes from the number of the
     others."""

@@ -16,7 +16,16 @@ from typing import Any
 from edit_eval.config.components import import_registered
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import Stopped
-from edit_eval.execution.checks import CheckContext, card_of, choose, refuse, sale_findings, short_limits, silent_judges
+from edit_eval.execution.checks import (
+    CheckContext,
+    card_of,
+    choose,
+    load_checks,
+    refuse,
+    sale_findings,
+    short_limits,
+    silent_judges,
+)
 from edit_eval.execution.contract import Driver, Gpu, Price, Specifications, WorkerSpecification
 from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
@@ -39,7 +48,6 @@ from edit_eval.scheduling.batches import batch_categories, batches_of
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.simulation import StartTimes, rest_of_a_run
 from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import (
@@ -49,7 +57,6 @@ from edit_eval.store.provenance import (
     unlike_machines,
 )
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
-from edit_eval.store.subjects.kinds import kinds
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
@@ -82,8 +89,10 @@ class Session:
         """
         made_with = matrix.experiment.base_model_of
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        pending = filter(matrix.is_pending, matrix.open_judgements())
+        pending = filter(matrix.is_pending, range(matrix.cells.judgements))
         busy |= {f"judge:{matrix.judges[matrix.cells.judgement_parts(number)[1]].name}" for number in pending}
+        if busy and not load_checks():
+            tell(Text("memory, weights, environments and keys are not checked: nothing is installed that does"))
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             for wait in LOAD_AGAIN:
@@ -182,13 +191,13 @@ class RunStart:
         self._pilot = choose_pilot(matrix, self._mine) if self.configuration.execution.pilot else PilotCells()
         self.policy = self._make_policy()
         # What is recorded and told.
-        self._began, self._end_turn = StartTimes(), _nothing
+        self._end_turn = _nothing
         self._models_say = SelfDescriptionCheck(directory, strict=options.strict_environment)
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates, self._deferring)
         self._fill(self._pilot)
         # A function: predictions copy the work, and with a bound method all that is here.
-        self.work.before_the_end_of = lambda: self._open_stages()
+        self.work.before_the_end_of = lambda: self._add_round()
 
     # -- the work --
 
@@ -214,30 +223,28 @@ class RunStart:
             host=lambda device: host_of.get(device, ""),
         )
 
-    def _fill(self, pilot: PilotCells, opened: frozenset[int] | None = None) -> None:
+    def _fill(self, pilot: PilotCells, added: frozenset[int] | None = None) -> None:
         by_category = self.configuration.execution.order == "by_category"
         fill_work(
-            self.work, self.matrix, self._batches, by_category=by_category, pilot=pilot, mine=self._mine, opened=opened
+            self.work, self.matrix, self._batches, by_category=by_category, pilot=pilot, mine=self._mine, added=added
         )
 
-    def _open_stages(self) -> None:
-        """Adds the work of subjects that are asked about only now that others are done."""
-        opened = self.matrix.stages.open_stages()
-        for name, kind in kinds().items():
-            if more := [subject for subject in opened if subject in self.matrix.cells.subjects_of(name)]:
-                self.spectator.note(kind.say_why(self.matrix, more))
-        if opened:
-            self.recorder.tell(opened)
-            self._fill(PilotCells(), frozenset(opened))
+    def _add_round(self) -> None:
+        """Adds the work of another round of battles, if those before leave something open."""
+        if added := self.matrix.unfold_more():
+            most = max(judge.scoring.looks for judge in self.matrix.judges)
+            line = Text("round {} of {} at most: some edit models cannot be told apart yet", self.matrix.rounds, most)
+            self.spectator.note(line)
+            self.recorder.tell(added)
+            self._fill(PilotCells(), frozenset(added))
 
     # -- the pilot's end --
 
     def _tell_prediction(self, all_work: bool) -> None:
         note = self.spectator.note
         said = Text("every edit model and judge works") if all_work else Text("it is over")
-        elapsed = self._began.compute_elapsed(self.engine.now)
-        left = rest_of_a_run(self.work, self.estimates, self.policy, elapsed).seconds
         batches = any(map(self.work.units_left, self._deferring))
+        left = self.spectator.time_left()
         soon = "" if left is None or batches else Text("; about {} left", roughly(left))
         note(Text("pilot: {}{}", said, soon))
         if batches:
@@ -316,12 +323,7 @@ class RunStart:
 
     def _observe(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
         self._gauges(replica, what, message)
-        if what == "started":
-            self._began.tasks[message["task"]] = self.engine.now
-        elif what == "loading":
-            self._began.replicas[replica.number] = self.engine.now
         if what == "loaded":
-            del self._began.replicas[replica.number]
             self._end_turn()
             for note in self._models_say.compare(replica.model.key, message["about"], "+".join(replica.place)):
                 self.spectator.note(note)
@@ -372,7 +374,7 @@ class RunStart:
     def _costs(self) -> Iterator[str]:
         """Yields what controls and paid models come to. Raises `ConfigurationError` if a limit could not be kept."""
         matrix, configuration = self.matrix, self.configuration
-        controls = matrix.list_open_subjects("control")
+        controls = matrix.cells.subjects_of("control")
         its = [of for of in controls if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
         if its and (sentence := ControlQuestions.from_experiment(matrix.experiment).sentence):
             yield sentence

@@ -77,6 +77,10 @@ class Spectator(Protocol):
         """The replica has finished a task, with any result."""
         return
 
+    def time_left(self) -> float | None:
+        """Returns the seconds until the run ends; None if it cannot tell. Only a display is asked."""
+        return None
+
     def tick(self, now: float) -> None:
         """The engine has gone round once, as it does many times a second; `now` is its clock, in seconds."""
         return
@@ -94,6 +98,8 @@ class _Both:
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         shown, follow = getattr(self._display, name), getattr(self._plugin, name, None)
+        if name == "time_left":
+            return cast("Callable[..., None]", shown)
 
         def tell(*arguments: Any) -> None:
             shown(*arguments)

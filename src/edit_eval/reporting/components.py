@@ -134,7 +134,7 @@ def _print(description: Description, console: Console) -> None:
     head.append("  ").append(code_to_text(_WORDS[description.kind]), style="bold").append("  ")
     path = Styled(one_line(description.class_path), style="dim")
     if head.cell_len + path.cell_len > console.width:  # a path has no place to break
-        console.print(head)
+        print_with_head(console, head, Styled())
         print_with_head(console, "  ", path)
     else:
         print_with_head(console, head, path)

@@ -1,7 +1,7 @@
 """Displays: what draws a run, while it works (`display.progress`) and from its records (`display.page`).
 
 Each is a plug-in's or a package's, known here by its registered name alone. Where none is installed a run is told in
-plain lines, and ends with its answer, its tables and `report.md`.
+plain lines (`display.plain`), and ends with its answer, its tables and `report.md`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from edit_eval.execution.spectator import Spectator
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Results
 from edit_eval.reporting.language import set_language
-from edit_eval.reporting.plain_lines import PlainLines
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
@@ -95,12 +94,13 @@ def watch_run(configuration: Configuration) -> Spectator:
     """Returns the display that a configuration asks for, in the language of its run; without one, plain lines."""
     set_language(configuration.benchmark.language)
     mode = configuration.execution.progress
-    lines = PlainLines(silent=mode == "none")
+    plain: type[LiveDisplay] = import_registered("display", "plain")
     if not locate("display", "progress"):
-        return lines
+        return plain.of(mode)
     try:
         display: type[LiveDisplay] = import_registered("display", "progress")
         return display.of(mode)
     except Exception as error:  # a package's display must not cost the run
+        lines = plain.of(mode)
         lines.note(Text("the progress display has failed ({}: {}); the run goes on", type(error).__name__, error))
         return lines

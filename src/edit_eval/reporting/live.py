@@ -31,9 +31,11 @@ class DeviceView:
     """The activity of one device."""
 
     device: str
+    """Its name (`cuda:0`)."""
     activity: str
     """`starting`, `loading`, `editing`, `judging`, `waiting`, `unloading`, `retired`, or empty for none."""
     model: str = ""
+    """Name of the model on it; empty for none."""
     about: str = ""
     """The samples it is working on."""
     figures: str = ""
@@ -53,6 +55,7 @@ class Count:
     """Counts of edits, judgements, or controls. A judgement counts once, when all its questions are answered."""
 
     ok: int = 0
+    """With a picture, or a score."""
     failed: int = 0
     """Of judgements only those of an existing edit."""
     total: int = 0
@@ -73,6 +76,7 @@ class MeanSoFar:
     """Name of the score."""
     scale: Scale
     scored: int
+    """Number of judgements with a score."""
     mean: float | None
     """Mean as the scale defines it; None while a category that it is taken over has no score."""
 
@@ -82,13 +86,19 @@ class LatestEdit:
     """An edit that a service was sent, and its result."""
 
     id: str
+    """Its id."""
     instruction: str
+    """What was asked for."""
     source: str
     """A small picture as a data URL; empty if it cannot be read."""
     edit: str
+    """The same of the edit."""
     status: str
+    """How it ended, as in records."""
     reason: str
+    """Why it has no score; empty if it has one."""
     score: float | None
+    """The headline, in points."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,7 @@ class ServiceView:
     per_second: float
     """Pairs answered per second, over the last minute."""
     p50: float | None
+    """Median of the seconds until an answer, over the last thousand."""
     p99: float | None
     """99th percentile of the seconds until an answer, over the last thousand."""
     statuses: dict[str, dict[str, int]]
@@ -225,12 +236,6 @@ def count_work(table: JudgementTable) -> tuple[Count, Count, Count]:
         count_statuses(judgements, JUDGE_FAILED),
         count_statuses(controls, JUDGE_FAILED),
     )
-
-
-def count_finished(table: JudgementTable) -> int:
-    """Returns how many edits and judgements need no more work, which is what a `live.json` of them would add up to."""
-    edits, judgements, _ = count_work(table)
-    return edits.settled + judgements.settled
 
 
 # -- `live.json`: the state of a run at work, beside its journals, for other processes --

@@ -29,7 +29,15 @@ EVERY = 30.0
 
 
 class PlainLines(Spectator):
-    """Writes lines to `stream`, by default stderr; `silent`, notes alone."""
+    """How far a run is, in plain lines.
+
+    They go to `stream`, by default stderr; `silent`, notes alone.
+    """
+
+    @classmethod
+    def of(cls, mode: str) -> PlainLines:
+        """Returns it for a mode of `execution.progress`: with `none`, of notes alone."""
+        return cls(silent=mode == "none")
 
     def __init__(self, stream: TextIO | None = None, *, silent: bool = False) -> None:
         self._stream, self._silent = stream, silent

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.records import Results
@@ -55,6 +57,12 @@ def last_command(results: Results) -> tuple[str, str]:
     """
     line, folder = (results.environment.get(key) for key in ("command", "folder"))
     return (line, folder) if isinstance(line, str) and isinstance(folder, str) else ("", "")
+
+
+def shell_command(folder: object, words: Sequence[str]) -> str:
+    """Returns a shell command that first changes to `folder`, if it exists."""
+    there = isinstance(folder, str) and Path(folder).is_dir()
+    return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}" if there else shlex.join(words)
 
 
 def _devices(results: Results) -> list[str]:

@@ -44,19 +44,6 @@ class Elapsed:
     """Tasks, by number."""
 
 
-@dataclass
-class StartTimes:
-    """When each load and each task began, finished ones included."""
-
-    replicas: dict[int, float] = field(default_factory=dict)
-    tasks: dict[int, float] = field(default_factory=dict)
-
-    def compute_elapsed(self, now: float) -> Elapsed:
-        """Returns how long each has been under way at `now`."""
-        of = ({number: now - began for number, began in them.items()} for them in (self.replicas, self.tasks))
-        return Elapsed(*of)
-
-
 @dataclass(slots=True, eq=False)
 class _Process:
     """The simulated process of a replica."""

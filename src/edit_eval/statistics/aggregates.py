@@ -17,6 +17,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     scored: int
     """How many have a number, of `total`."""
     total: int
+    """How many were asked for."""
     asked_again: int
     """How many of `scored` came only after a question that the score needs was asked again."""
     by_status: dict[str, int]

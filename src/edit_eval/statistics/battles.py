@@ -54,6 +54,7 @@ class Contradictions(msgspec.Struct, frozen=True, kw_only=True):
     """Battles whose two orders contradict each other."""
 
     count: int
+    """Number of battles."""
     first: int
     """How many of them are for the one shown first."""
     share: float | None
@@ -72,9 +73,11 @@ class PairBattles(msgspec.Struct, frozen=True, kw_only=True):
     second: int
     """Won by `b`."""
     tie: int
+    """Preferred neither."""
     contradiction: int
     """Answers that contradict each other in the two orders; `missing`: without an outcome."""
     missing: int
+    """Without an outcome."""
 
     @property
     def n_decided(self) -> int:
@@ -109,9 +112,11 @@ class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     family: Correction
     """What ranks and p are corrected for."""
     davidson: Davidson | None
+    """None if it cannot be fitted."""
     answers: int
     """Votes: two a battle."""
     battles: int
+    """Battles that were to be judged, with or without an outcome."""
     samples: int
     """With an answer."""
     outcomes: dict[BattleOutcome, int]
@@ -119,6 +124,7 @@ class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     missing: dict[str, int]
     """Battles without an outcome, by status."""
     contradictions: Contradictions
+    """Battles that go to another model in the other order."""
     pairs: list[PairBattles]
     with_failures: list[Strength] | None
     """The strengths with failed edits counted as lost; None if none failed."""
@@ -140,6 +146,7 @@ class JudgeBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     together: JointStrengths | None = None
     """By all of them; not in the document with one."""
     protocol: str
+    """Its name."""
     as_others_rate: dict[str, dict[str, float]]
     """Elo points as other arenas would give (`geditbench_v2`, `genarena`), by edit model, where they can be told."""
     certificate: Mapping[str, object] | None = None

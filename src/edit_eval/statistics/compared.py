@@ -48,8 +48,10 @@ class CategoryDifference:
     """a - b within one category. Exploratory: a finding here is a question for the next run."""
 
     n: int
+    """Samples scored in both."""
     clusters: int
     difference: float
+    """Mean of a - b, in points."""
     ci95: list[float] | None
     no_ci95: str | None
     p: float | None
@@ -57,6 +59,7 @@ class CategoryDifference:
     p_adjusted: float | None = None
     """By Benjamini and Hochberg over all categories of all pairs of all judges."""
     exploratory: bool = True
+    """Always true: it decides nothing."""
 
     @property
     def is_significant(self) -> bool:
@@ -103,12 +106,17 @@ class SampleDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
     sample_id: str
     category: str
+    """The sample's category."""
     a: float
+    """Score of `a`, in points."""
     b: float
+    """Score of `b`, in points."""
     difference: float
+    """The one less the other."""
     words_a: str = ""
     """The judge's words about a's edit; not in a document if there are none."""
     words_b: str = ""
+    """The same about b's edit."""
 
     @property
     def scores_only(self) -> SampleDifference:
@@ -129,11 +137,13 @@ class Pair:
     total: int
     """Samples that both ran, scored or not."""
     n: int
+    """Samples scored in both."""
     clusters: int
     """Source images of the `n` samples scored in both."""
     mean_a: float | None
     mean_b: float | None
     difference: float | None
+    """Mean of a - b, in points; None without a sample scored in both."""
     ci95: list[float] | None
     no_ci95: str | None
     """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`; `exact` if the
@@ -158,15 +168,19 @@ class Pair:
     None if no difference on the scale could be, and if it is unknown: no spread, few losses that decide, fewer than six
     images, or most samples on a few of them."""
     worst_case_difference: float | None
+    """See `best_case_difference`."""
     best_case_difference: float | None
     """Over all `total` samples, with the missing scores least or most favourable to a. None if an open end of the scale
     leaves no bound."""
     wins: int
+    """See `losses`."""
     ties: int
+    """Samples with the same two scores."""
     losses: int
     """For a: `wins` are the samples on which it has the better score."""
     categories: Mapping[str, CategoryDifference]
     largest: Sequence[SampleDifference]
+    """The samples with the largest differences."""
     needed: Mapping[str, float | int] | None = None
     """Numbers of `samples` and source images (`clusters`) that would show the `difference` asked for."""
     scores_better: str | None = None
@@ -199,6 +213,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """One column beside the others."""
 
     name: str
+    """Name of the column: its edit model, and its run where there are several."""
     edit_model: str
     judge: str
     score: str
@@ -244,9 +259,12 @@ class Candidate:
     """One column compared with the first, by one judge. A difference is how much better it is; below 0, worse."""
 
     name: str
+    """Name of the column."""
     first: str
+    """Name of the first column."""
     judge: str
     passed: bool
+    """True if it may replace the first."""
     reasons: list[Reason]
     """Empty if it passes."""
     difference: float | None
@@ -274,6 +292,7 @@ class Gate:
     """Whether all candidates pass."""
 
     passed: bool
+    """True if every candidate passes, by every judge."""
     margin: float | None
     """The margin asked for, in points."""
     allow_unscored: float | None

@@ -67,7 +67,9 @@ class ModelComparison(msgspec.Struct, frozen=True, kw_only=True):
     """The tests of a comparison, as its document has them."""
 
     alpha: float
+    """The level of the tests."""
     power: float
+    """The probability with which `detectable` differences would be found."""
     tests: int
     """How many p-values are corrected for."""
     family: Correction

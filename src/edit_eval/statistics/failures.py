@@ -34,6 +34,7 @@ class FailureGroup:
     """Samples, edits or judgements that ended without a score, with the same status for the same reason."""
 
     status: Status
+    """As in [coverage](#coverage)."""
     reason: str
     """On one line, with the sample's own id, and quotes around it, written as `ANY`, so that equal failures are one."""
     edit_model: str
@@ -43,7 +44,9 @@ class FailureGroup:
     set_aside: bool
     """True if it was tried again, and failed again."""
     count: int = 0
+    """How many ended so."""
     samples: list[str] = field(default_factory=list)
+    """Ids of their samples, each once."""
     score: str = ""
     """Name of the missing score if the headline is there; else empty."""
 
@@ -132,6 +135,7 @@ class FailedEdits:
     """The edits of one column that failed."""
 
     count: int
+    """Edits that were not made."""
     total: int
     """Edits that were tried: several for a sample with several edit seeds, none for a skipped one."""
     ci95: list[float] | None
@@ -142,7 +146,9 @@ class FailureRate(msgspec.Struct, frozen=True, kw_only=True):
     """How often an edit model made no edit, of those that it tried."""
 
     count: int
+    """Edits that were not made."""
     total: int
+    """Edits that were tried."""
     rate: float | None
     """count / total, 0 to 1; None if it tried none."""
     ci95: list[float] | None
@@ -169,10 +175,13 @@ class PairedFailures:
     """The failed edits of a and of b, over the edits (sample, edit seed) that both tried."""
 
     total: int = 0
+    """Edits that both tried."""
     clusters: int = 0
     """Source images."""
     a: int = 0
+    """Of these, failed by `a`."""
     b: int = 0
+    """Of these, failed by `b`."""
     difference: float | None = None
     """Failed share of a's edits minus that of b's, -1 to 1; None without an edit."""
     p: float | None = None

@@ -36,11 +36,13 @@ class Correction:
     """What p-values were corrected for: kept beside them, and put into words by whoever shows them."""
 
     tests: int
+    """Number of p-values."""
     tables: int = 1
     """Families of the same models that are shown beside each other: several questions, several judges."""
     looks: int = 1
     """How often the same question may have been put to growing data."""
     alpha: float = ALPHA
+    """The level at which all hold together."""
     method: Literal["holm", "largest"] = "holm"
     """`largest`: by what the largest of all comes to by chance (`overlapping`)."""
 

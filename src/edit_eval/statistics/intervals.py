@@ -590,8 +590,11 @@ class ImageWins:
     """
 
     wins: int = 0
+    """Source images on which a is better."""
     ties: int = 0
+    """On which both are the same."""
     losses: int = 0
+    """On which a is worse."""
     p: float | None = None
     """The exact sign test: 2 P(X <= min(wins, losses)), at most 1, of X binomial with wins + losses trials and 1/2;
     ties are left out (Dixon and Mood, JASA 41, 1946). None if there are only ties, or below six images."""

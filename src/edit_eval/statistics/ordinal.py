@@ -64,6 +64,7 @@ class Alpha(msgspec.Struct, frozen=True, kw_only=True):
     edits: int
     """That two or more have answered about."""
     alpha: float | None
+    """1 for full agreement, 0 for that of chance; None with `no_alpha`."""
     ci95: list[float] | None
     """Over resampled source images."""
     no_alpha: str | None

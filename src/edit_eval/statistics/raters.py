@@ -206,6 +206,7 @@ class Retest(msgspec.Struct, frozen=True, kw_only=True):
     edits: int
     """With two answers or more."""
     answers: int
+    """All answers about these edits."""
     sd: float
     """Standard deviation within an edit, sqrt(MSW), in points of the score."""
     icc: float | None
@@ -261,6 +262,7 @@ class ReadingMass(msgspec.Struct, frozen=True, kw_only=True):
     below: int
     """How many of them are below the `floor`, and so no answers."""
     floor: float
+    """The least probability that an answer needs, 0 to 1."""
 
 
 class JudgeReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -18,6 +18,7 @@ class SamePictures(msgspec.Struct, frozen=True):
     a: str
     b: str
     count: int
+    """Edits with the same pixels, of `total`."""
     total: int
     """Edits that both made."""
 

@@ -16,10 +16,12 @@ class ScoreDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The paired difference of two raters' scores, `a` less `b`."""
 
     n: int
+    """Edits scored by both."""
     images: int
     mean_a: float | None
     mean_b: float | None
     difference: float | None
+    """Mean of `a` less `b`, in points."""
     ci95: list[float] | None
     no_ci95: str | None
     """Why there is no interval: `unlike_scales` (then there is no difference either), `no_scores`, `few_images`, ..."""

@@ -48,7 +48,9 @@ class StrengthDifference(msgspec.Struct, frozen=True, kw_only=True):
     wins: int
     """Votes for `a`."""
     tie: int
+    """Votes that neither is better."""
     both_bad: int
+    """Votes that both are bad; not among the ties."""
     losses: int
     """Votes for `b`."""
     difference: float | None
@@ -57,6 +59,7 @@ class StrengthDifference(msgspec.Struct, frozen=True, kw_only=True):
     """An end that is None is open."""
     p: float | None
     p_adjusted: float | None
+    """Corrected as `family` says."""
     better: str | None
     """Who is shown to be better; None for neither."""
 
@@ -78,14 +81,19 @@ class Voter(msgspec.Struct, frozen=True, kw_only=True):
     """How somebody votes."""
 
     rater: str
+    """The name that the rater gave."""
     votes: int
     """With `skipped` ones left out."""
     skipped: int
+    """Pairs that were skipped: no vote."""
     ties: int
+    """Votes that neither is better."""
     both_bad: int
+    """Votes that both are bad; not among the ties."""
     left: float | None
     """Share of votes for the left one among those for a side; None without any."""
     left_ci95: list[float] | None
+    """95 % interval of `left`; None if there is none."""
     side: Literal["left", "right"] | None
     """The one that is always taken."""
     set_apart: bool = False
@@ -96,20 +104,26 @@ class RaterAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How raters agree on pairs that two or more have voted on."""
 
     raters: int
+    """Number of raters."""
     pairs: int
+    """Pairs of edits that two or more have voted on."""
     identical: float | None
     """Share of two raters' votes on one pair that are the same: preferred, neither, the other."""
     alpha: float | None
     """Krippendorff's, ordinal."""
     ci95: list[float] | None
+    """95 % interval of `alpha`, clustered on source images."""
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """What votes come to."""
 
     votes: int
+    """Votes that count, with ties and `both_bad`."""
     skipped: int
+    """Pairs that were skipped: no votes."""
     samples: int
+    """Samples with a vote."""
     strengths: list[RankedStrength]
     """In the order of the edit models."""
     differences: list[StrengthDifference]

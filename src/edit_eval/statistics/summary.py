@@ -41,7 +41,6 @@ from edit_eval.statistics.controls import (
     count_needed_controls,
     fewest,
     kind_of,
-    steps_of,
 )
 from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
@@ -88,6 +87,7 @@ class PublishedNumber(msgspec.Struct, frozen=True, kw_only=True):
     """A number as a benchmark's authors define it, on their own scale: it counts failures their way."""
 
     value: float | None
+    """The number, on its authors' scale; None if it cannot be told."""
     reason: str
     """Why there is none; else empty."""
 
@@ -389,13 +389,12 @@ def _controls(results: Results) -> RunControls:
     samples = results.resolved.get(
         "control_samples", evaluation.get("controls") if isinstance(evaluation, Mapping) else None
     )
-    steps = steps_of(results)
-    if steps is not None or (not samples and results.controls):  # a service has some, which no configuration asks for
+    if results.controls:
         samples = len({control.sample_id for control in results.controls})
     asked = "asked" in reply_origins(results).values()
     return RunControls(
         samples=samples if asked and isinstance(samples, int) else None,
-        steps=None if steps is None or not asked else list(steps),
+        automatic=asked and "control_steps" in results.resolved,
         fewest=fewest(len(results.edit_models)),
         wanted=count_needed_controls(results, len({control.sample_id for control in results.controls})),
         judges=judges,

@@ -28,15 +28,19 @@ class MemoryStage(msgspec.Struct, frozen=True, kw_only=True):
     """One load of one model on a device, in bytes as in `records.MemoryUse`; None if unknown."""
 
     start_number: int
+    """Number of the start, from 1."""
     model: str
     """Name of the edit model or judge."""
     kind: str
     """`editing` or `judging`."""
     before: int | None
+    """In use before the model was loaded."""
     loaded: int | None
+    """In use once it was loaded."""
     peak: int | None
     """The most seen until the process ended."""
     after: int | None
+    """In use after its process had ended."""
 
 
 class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,7 +68,7 @@ class JudgementTable:
 
     def judgements_without_copies(self) -> Iterator[Judgement]:
         """Yields every judgement that a judge was or is to be asked for: none of a kept edit."""
-        every = map(self._matrix.judgement, self._matrix.open_judgements())
+        every = map(self._matrix.judgement, range(self._matrix.cells.judgements))
         yield from (judgement for judgement in every if not judgement.made_in)
 
     @property
@@ -80,12 +80,7 @@ class JudgementTable:
     @property
     def rounds(self) -> int:
         """Number of rounds of battles begun so far."""
-        return self._matrix.stages.highest_stage("battle")
-
-    @property
-    def future_subjects(self) -> frozenset[int]:
-        """Numbers of battles and controls that are not to be judged yet."""
-        return self._matrix.stages.closed
+        return self._matrix.rounds
 
     # -- what the rows are about --
 
@@ -117,6 +112,12 @@ class JudgementTable:
     def shard(self) -> Container[str] | None:
         """Ids of the samples that are this start's work, if it is a shard; None for all."""
         return self._matrix.own
+
+    def count_finished(self) -> int:
+        """Returns how many edits and judgements need no more work; in a shard, those of its own samples."""
+        own = self.shard
+        rows: list[Edit | Judgement] = [*self.edits_of_work, *self.rows("edit", "battle")]
+        return sum(row.status not in (PENDING, SKIPPED) and (own is None or row.sample_id in own) for row in rows)
 
     def sample_of_edit(self, number: int) -> Sample:
         """Returns the sample of an edit, by its number in a task."""
@@ -150,7 +151,7 @@ class LiveTable(JudgementTable):
     def read_updates(self) -> frozenset[str]:
         """Takes in what was written since; returns the ids of the samples about which something has changed."""
         changed = frozenset((*self._new_edits(), *self._new_replies()))
-        self._matrix.stages.open_stages()
+        self._matrix.unfold_more()
         return changed & self._places.keys()
 
     def _new_edits(self) -> Iterator[str]:

@@ -35,7 +35,7 @@ else:
 
 GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To begin"), ("env",)),
-    (Text("To evaluate"), ("run", "status", "report")),
+    (Text("To evaluate"), ("run", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
     (Text("To judge, and to examine judges"), ()),
@@ -549,7 +549,7 @@ def end_if_short(short: bool) -> None:
 
 def _print_resume_command(end: RunInterrupted, run_dir: Path | None) -> None:
     """Prints the command that resumes the interrupted run; `run_dir` as it was given."""
-    from edit_eval.reporting.status import shell_command
+    from edit_eval.reporting.repetition import shell_command
 
     where = [] if run_dir else ["--run-dir", str(end.run_dir)]
     say(Text("interrupted: all finished work is kept in {}; to resume:", end.run_dir))

@@ -1,4 +1,4 @@
-"""The verbs that show and export runs, and that list or download what a configuration can name."""
+"""The verbs that list what a configuration can name, show one in full, and make environments for models."""
 
 from __future__ import annotations
 
@@ -7,32 +7,10 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.reporting.language import set_language
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import Config, Debug, Group, Options, RunFolder, answer, verb
+from edit_eval.verbs.command_line import Config, Debug, Group, Options, answer, verb
 
-looking = typer.Typer()
-
-
-@verb(looking)
-def status(
-    run: RunFolder,
-    sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
-) -> None:
-    """Show run progress, or one sample in full."""
-    from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
-    from edit_eval.run import Run
-
-    made = Run(run)
-    results = made.results
-    set_language(made.language)
-    if sample is None:
-        answer(lambda: status_document(results), lambda: print_status(results))
-    else:
-        answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
-
-
-# -- components: listing, describing and downloading them --
+# -- components: listing and describing them --
 
 components = typer.Typer()
 

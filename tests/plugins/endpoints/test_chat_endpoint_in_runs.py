@@ -12,7 +12,7 @@ import pytest
 from documents import plain
 from edit_eval import Run, evaluate
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.status import status_document
+from edit_eval.plugins.status.sheet import status_document
 from edit_eval.statistics.timing import tokens
 from judge_server import Asked, JudgeServer, Reply
 from late_imports import needs

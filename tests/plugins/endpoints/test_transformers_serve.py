@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment
+from edit_eval.endpoints.serving import Serve, ServerEnvironment
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.endpoints.in_worker.server import Server
 from edit_eval.records import Status
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import wait_until, workers_of

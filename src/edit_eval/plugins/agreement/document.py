@@ -27,8 +27,11 @@ class Frequency(msgspec.Struct, frozen=True, kw_only=True):
     """How many of how many."""
 
     count: int
+    """So many."""
     total: int
+    """Of so many."""
     rate: float | None
+    """The one by the other, 0 to 1; None without any."""
     ci95: Span | None
     """Clustered on the source image."""
 
@@ -71,6 +74,7 @@ class BetweenJudges(Alpha, frozen=True, kw_only=True):
     """All judges of the same edits, and every two of them."""
 
     judges: list[str]
+    """Their names."""
     pairs: list[TwoJudges]
 
 
@@ -95,6 +99,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """A share with its interval."""
 
     value: float | None
+    """0 to 1; None without any."""
     ci95: Span | None
 
 
@@ -102,6 +107,7 @@ class OfModels(msgspec.Struct, frozen=True, kw_only=True):
     """The order of edit models by two raters."""
 
     models: int
+    """Number of edit models."""
     spearman: float | None
     ci95_models: Span | None
     """Over other possible models."""
@@ -132,6 +138,7 @@ class LeftUnscored(msgspec.Struct, frozen=True, kw_only=True):
 
     n: int
     people_mean: float | None
+    """Their mean, on people's scale."""
     people_mean_scored: float | None
     """Of the others."""
     difference: float | None
@@ -143,7 +150,9 @@ class Knot(msgspec.Struct, frozen=True, kw_only=True):
     """A score, and what it maps to."""
 
     score: float
+    """By the first rater."""
     value: float
+    """By the second."""
     ci95: Span | None
 
 
@@ -153,11 +162,13 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     clusters: int
     folds: int
+    """Number of parts in which the map was tried."""
     rmse: float
     """Root mean square error on source images that the map has not seen, in `folds` parts."""
     explained: float
     """Share of the variance; may be below 0."""
     map: list[Knot]
+    """Its points, in order; straight lines between them."""
 
     def with_sign(self, sign: float) -> Self:
         """Returns the map of scores that were multiplied by the sign."""
@@ -172,9 +183,11 @@ class BesidePeople(Correlation, frozen=True, kw_only=True):
     n: int
     """Edits with a score, of `total`."""
     total: int
+    """Edits that people have rated."""
     worst_case: float | None
     """The correlation if all had been scored, at worst and at best."""
     best_case: float | None
+    """See `worst_case`."""
     edit_models: dict[str, ModelCorrelation]
     one_person: Correlation
     others: Correlation | None
@@ -190,8 +203,11 @@ class CorrelationsApart(msgspec.Struct, frozen=True, kw_only=True):
     """By how much one judge's correlation with people is higher than another's."""
 
     spearman_a: float | None
+    """Of `a` with people, -1 to 1."""
     spearman_b: float | None
+    """Of `b` with people."""
     difference: float | None
+    """The one less the other."""
     ci95: Span | None
 
 
@@ -209,6 +225,7 @@ class Raters(Correlation, frozen=True, kw_only=True):
     """People with each other."""
 
     raters: int
+    """Number of people."""
     others: Correlation
     between_models: Correlation
 
@@ -221,6 +238,7 @@ class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):
     raters: Raters | None
     """About the first judge's score, if headlines differ; None with one person."""
     people: int
+    """Number of people."""
     scores: int
     """That are used."""
     unmatched: int
@@ -246,6 +264,7 @@ class BesideChoices(msgspec.Struct, frozen=True, kw_only=True):
     people: Agreed | None
     """Each person with the choice of all, if the data have each person's."""
     tie: float | None
+    """The agreement of always calling both equal."""
 
 
 # -- a bridge between two judges --
@@ -257,6 +276,7 @@ class BridgedJudge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     judge: str
     """Name of the judge in its run."""
     score: str
+    """Name of the score."""
     lowest: float | None
     highest: float | None
     higher_is_better: bool
@@ -286,10 +306,13 @@ class Bridge(Calibration, frozen=True, kw_only=True, forbid_unknown_fields=True)
     can be fitted in both directions, with its error."""
 
     edit_eval_bridge: Literal[1] = 1
+    """Number of this format."""
     made: str
+    """Day on which it was made."""
     old: BridgedJudge
     new: BridgedJudge
     held_out: dict[str, HeldOut]
+    """By edit model."""
     off_by: float | None
     """Root mean square of how far the map is off for these; None with one edit model."""
     edits: list[tuple[str, str, float, float]]
@@ -300,6 +323,7 @@ class TranslatedModel(msgspec.Struct, frozen=True, kw_only=True):
     """The mean of an edit model that only one judge of a bridge has scored, on the scale of the other one."""
 
     n: int
+    """Its edits with a score, of `total`."""
     total: int
     """Its edits, with and without a score."""
     before: float
@@ -318,11 +342,17 @@ class TranslatedRun(msgspec.Struct, frozen=True, kw_only=True, rename={"as_": "a
     """A run's means by one judge of a bridge, told on the scale of the other one."""
 
     as_: str
+    """Name of the judge on whose scale the means are told."""
     by: str
+    """Name of the judge that scored."""
     made: str
+    """Day on which the bridge was made."""
     n: int
+    """Edits that the bridge has seen."""
     clusters: int
+    """Source images of these."""
     off_by: float | None
+    """As in the bridge."""
     held_out: dict[str, HeldOut]
     range: Span
     """Of the scores that the bridge has seen."""

@@ -24,6 +24,7 @@ class Agreed(msgspec.Struct, frozen=True, kw_only=True):
     """That both have answered about."""
     images: int
     agrees: float | None
+    """How often, 0 to 1; None without a pair."""
     ci95: list[float] | None
     """Clustered on source images."""
 

@@ -32,10 +32,13 @@ class JudgedTwice(msgspec.Struct, frozen=True):
     """One edit, and two scores of it by one judge."""
 
     sample: str
+    """Id of the sample."""
     rung: str
     """What kind of edit it is: changes are compared within kinds."""
     before: float
+    """The score in the passport, in points."""
     now: float
+    """The new score."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,7 +97,9 @@ class Anchor(msgspec.Struct, frozen=True):
     scene: str
     """The scene that it edits."""
     rung: str
+    """What kind of edit it is."""
     category: str
+    """Category of its sample."""
     pixels: str
     """Digest of the edit's pixels (`pictures.pixel_digest`): another one is another edit. Empty until looked up."""
     score: float

@@ -91,11 +91,13 @@ class Try(msgspec.Struct, frozen=True):
     """One audit."""
 
     seed: int
+    """Of the drawn scenes."""
     scenes: int
     """Scenes per category."""
     size: int
     """Width in pixels."""
     verdict: str
+    """How it ended."""
 
 
 class ExaminedScale(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ class AnchorsInBrief(msgspec.Struct, frozen=True, kw_only=True):
     date: str
     """In UTC."""
     total: int
+    """Anchors that were judged again."""
     repeated: int
     """Repeated answers in the passport: nothing is tested without."""
     drift: Drift | None

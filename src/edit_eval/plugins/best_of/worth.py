@@ -84,6 +84,7 @@ class Chooser(msgspec.Struct, frozen=True, kw_only=True):
     """Who chooses, or who reports."""
 
     name: str
+    """Name of the judge, or `people`."""
     given: str
     """How its answers came: `asked`, `measured`, `recorded`, `voted`, `together` (people)."""
     score: str
@@ -98,6 +99,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     """What the best of `size` edits of a sample is worth, and what it costs."""
 
     size: int
+    """Edits to choose from."""
     samples: int
     """Samples with a value; one with fewer edits is missing, and included in the bounds."""
     of: int
@@ -107,14 +109,19 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     ci95: Span | None
     no_ci95: str | None
     worst_case_mean: float | None
+    """The mean with missing scores at their worst; None if nothing bounds it."""
     best_case_mean: float | None
+    """The same at their best."""
     gain: float | None
     """Over one edit, paired on samples; above 0 is better."""
     gain_ci95: Span | None
+    """Its 95 % interval."""
     no_gain_ci95: str | None
+    """Why it has none."""
     own_mean: float | None
     """By the one who chooses, as the next."""
     own_gain: float | None
+    """The gain as the one who chooses sees it."""
     by_lot: float | None
     """Share of draws decided by a tie."""
     all_fail: float | None
@@ -124,18 +131,26 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     edits: int
     """For one sample, as are the next three."""
     readings: float
+    """Answers of the one who chooses."""
     seconds: float | None
+    """Of devices; None if unknown."""
     price: float | None
+    """Of the tokens, in the currency of the judge's `price`; None without one."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the edits of an edit model."""
 
     tried: int
+    """Edits that were asked for."""
     failed: int
+    """Of these, not made."""
     refused: int
+    """Of these, refused by the model."""
     unscored_by_selector: int
+    """Made, without a score by the one who chooses."""
     unscored_by_reporter: int
+    """Made, without a score by the one who reports."""
 
 
 class ModelWorth(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +162,7 @@ class ModelWorth(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the variance among edits of one sample, by the one who chooses, that is not its own noise; from its
     repeats or readings."""
     reliability_ci95: Span | None
+    """Its 95 % interval."""
     inflation: float | None
     """The factor by which a gain that the chooser sees itself is too large, at least: 1 over the upper end of
     `reliability_ci95`."""
@@ -159,7 +175,9 @@ class Worth(msgspec.Struct, frozen=True, kw_only=True):
     """What choosing the best of N edits is worth: the document of the analysis `best-of`."""
 
     select: Chooser
+    """Who chooses."""
     report: Chooser
+    """Who says what the chosen edit is worth."""
     family: str
     """The family of both judges (`Qwen3-VL`), if they share one; else empty."""
     edit_seeds: int

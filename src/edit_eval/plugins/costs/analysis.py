@@ -26,6 +26,7 @@ class CostOfModel(msgspec.Struct, frozen=True):
     """What an edit model or a judge has cost."""
 
     model: str
+    """Name of the edit model or judge."""
     stage: str
     """`editing` or `judging`."""
     done: int
@@ -41,6 +42,7 @@ class CostOfModel(msgspec.Struct, frozen=True):
     read: int = 0
     """Tokens, as its server counted them."""
     written: int = 0
+    """Tokens that it wrote."""
     at_price: float | None = None
     """These tokens at its parameter `price`, in that price's currency."""
 
@@ -53,9 +55,11 @@ class Costs(msgspec.Struct, frozen=True):
     usd: float | None
     """US dollars of them all; None if nothing is known to be charged."""
     feared: float
+    """At most so much more, in US dollars, for what was under way when a start was killed."""
     device_seconds: float
     """For which the run held its devices, summed over devices and including idle time."""
     on_gpus: bool
+    """True if these devices were GPUs."""
     price: float | None = None
     """Of one device for an hour, in any currency."""
     of_devices: float | None = None

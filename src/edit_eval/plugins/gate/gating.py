@@ -62,10 +62,21 @@ def gate(
     ]
     _refuse_unlike(*asked)
     for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True):
-        if _is_complete(folder / name, configuration) and name == CANDIDATE:
-            tell(Text("{}: finished before, nothing is made again; remove it for a new build", folder / name))
-    images = len({sample.cluster for sample in asked[0].samples if not sample.fault})
-    for size in margin_sizes({judge.name: judge.scoring.scale for judge in asked[0].judges_of_one}, images, margin):
+        check_resumed(folder / name, configuration, tell if name == CANDIDATE else lambda line: None)
+    check_margin(asked[0], margin, tell)
+    # Neither run reuses the other's work: another server of the same model has the same keys.
+    first, second = (
+        evaluate(configuration, run_dir=folder / name, command=command, examinations=examinations)
+        for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True)
+    )
+    return first, second, compare([first, second], margin=margin, allow_unscored=allow_unscored)
+
+
+def check_margin(experiment: Experiment, margin: float, tell: Callable[[str], None]) -> None:
+    """Tells how many images it takes to show a margin by each judge. Raises `ConfigurationError` if the experiment has
+    fewer than could ever show it."""
+    images = len({sample.cluster for sample in experiment.samples if not sample.fault})
+    for size in margin_sizes({judge.name: judge.scoring.scale for judge in experiment.judges_of_one}, images, margin):
         if size.images < size.fewest:
             raise ConfigurationError(
                 Text(
@@ -77,28 +88,23 @@ def gate(
                 )
             )
         tell(size.line_for(margin))
-    # Neither run reuses the other's work: another server of the same model has the same keys.
-    first, second = (
-        evaluate(configuration, run_dir=folder / name, command=command, examinations=examinations)
-        for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True)
-    )
-    return first, second, compare([first, second], margin=margin, allow_unscored=allow_unscored)
 
 
-def _is_complete(folder: Path, configuration: Configuration) -> bool:
-    """True if the run is complete already. Raises `ConfigurationError` if it is of another model or server: the same
+def check_resumed(folder: Path, configuration: Configuration, tell: Callable[[str], None]) -> None:
+    """Tells if the run is complete already. Raises `ConfigurationError` if it is of another model or server: the same
     model elsewhere has the same keys, so its edits would be taken as this one's."""
     if not (folder / "config").is_dir():
-        return False
+        return
     was = RunDirectory.open_existing(folder).configuration().get("edit_models")
-    if _decisive(was) != _decisive(json.loads(json.dumps(configuration.as_plain()["edit_models"]))):
+    if decisive(was) != decisive(json.loads(json.dumps(configuration.as_plain()["edit_models"]))):
         raise ConfigurationError(
             Text("{}: there is a run of another edit model or server; remove it, or give another --run-dir", folder)
         )
-    return Run(folder).summary.complete
+    if Run(folder).summary.complete:
+        tell(Text("{}: finished before, nothing is made again; remove it for a new build", folder))
 
 
-def _decisive(edit_models: Any) -> Any:
+def decisive(edit_models: Any) -> Any:
     """Returns the sections without the devices, which may change when a run is resumed."""
     return {
         name: {**section, "params": {k: v for k, v in section.get("params", {}).items() if k not in PLACEMENT_KEYS}}
@@ -106,21 +112,25 @@ def _decisive(edit_models: Any) -> Any:
     }
 
 
+def check_single_model(experiment: Experiment, name: str) -> None:
+    """Raises `ConfigurationError` unless it has one edit model, which is given the sample's own instruction."""
+    if experiment.refinements:
+        raise ConfigurationError(
+            Text(
+                "{}: a gate compares one edit model with one, each given the sample's instruction; leave out `rounds` "
+                "and `rewrite`, or run both configurations and `edit-eval compare RUN RUN`",
+                name,
+            )
+        )
+    if len(experiment.edit_models) != 1:
+        raise ConfigurationError(
+            Text("{}: {} edit models; a gate compares one with one", name, len(experiment.edit_models))
+        )
+
+
 def _refuse_unlike(before: Experiment, after: Experiment) -> None:
     for name, experiment in ((BASELINE, before), (CANDIDATE, after)):
-        if experiment.refinements:
-            raise ConfigurationError(
-                Text(
-                    "{}: a gate compares one edit model with one, each given the sample's instruction; leave out "
-                    "`rounds` "
-                    "and `rewrite`, or run both configurations and `edit-eval compare RUN RUN`",
-                    name,
-                )
-            )
-        if len(experiment.edit_models) != 1:
-            raise ConfigurationError(
-                Text("{}: {} edit models; a gate compares one with one", name, len(experiment.edit_models))
-            )
+        check_single_model(experiment, name)
     (first,), (second,) = before.edit_models, after.edit_models
     if first.seed != second.seed:
         raise ConfigurationError(

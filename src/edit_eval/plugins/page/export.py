@@ -89,7 +89,8 @@ def export(
     if suffix in _OTHERS:
         raise ConfigurationError(
             Text(
-                "{}: {} is not supported; give a .html file (a browser can print it as PDF), a .zip file or a folder",
+                "{}: {} is not supported; give a .html file (a browser can print it as PDF), a .zip file or a folder; "
+                "or .edit-eval, the run itself in one file",
                 target,
                 suffix,
             )

@@ -57,7 +57,9 @@ class PreferencePair(msgspec.Struct, frozen=True, kw_only=True):
     """Two edits of one sample, the better one first."""
 
     sample: str
+    """Id of the sample."""
     instruction: str
+    """Its instruction."""
     source: str
     """Path of the source image."""
     chosen: EditOf
@@ -84,6 +86,7 @@ class JudgeOfPairs(msgspec.Struct, frozen=True, kw_only=True):
     wrong: float | None
     """Expected share of its pairs that its noise has reversed; None if it gives none, or never answers differently."""
     wrong_ci95: list[float] | None
+    """95 % interval of `wrong`."""
 
 
 class PreferencePairs(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,8 +98,11 @@ class PreferencePairs(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     """Samples with a pair, of `of`."""
     of: int
+    """All samples."""
     agree: int
+    """How many families of judges have to prefer the same."""
     per_sample: int
+    """At most so many pairs of a sample."""
     left_out: int
     """Samples that were left out for being in the other set, or near copies of its pictures."""
     opposed: int

@@ -59,6 +59,7 @@ class PaperRow(msgspec.Struct, frozen=True):
     failed: int
     """Edits that failed, of those `tried`."""
     tried: int
+    """Edits that were tried."""
 
 
 class JudgeTable(msgspec.Struct, frozen=True):
@@ -82,12 +83,15 @@ class NamedModel(msgspec.Struct, frozen=True):
     """An edit model or a judge, as far as its answers depend on it."""
 
     name: str
+    """Its name in the run."""
     weights: str
     """Its weights, its folder of edits, or its class."""
     revision: str
+    """Of the weights; empty if there is none."""
     parameters: Unchecked
     """As far as they are set, without those above."""
     seed: int
+    """Of the first edit, or answer."""
 
 
 class NamedJudge(msgspec.Struct, frozen=True):
@@ -95,6 +99,7 @@ class NamedJudge(msgspec.Struct, frozen=True):
 
     model: NamedModel
     protocol: str
+    """Name of its protocol."""
     wording: str
     """Which rubric, or whose prompts; empty if the protocol has one wording."""
     passport: str
@@ -109,14 +114,20 @@ class Setting(msgspec.Struct, frozen=True):
     data: str
     """Name of its file or folder."""
     source: str
+    """Where the data come from, or empty."""
     licence: str
+    """Of the data; empty if it is not known."""
     samples: int
+    """That were used."""
     skipped: int
     """Further samples, which could not be used."""
     images: int
     edit_seeds: int
+    """Edits of each sample."""
     repeats: int
+    """Judgements of each edit."""
     readings: int
+    """Answers to each question."""
     versions: dict[str, str]
     """Of libraries, by name."""
     gpus: list[str]
@@ -128,6 +139,7 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int = 1
     runs: list[str]
+    """Their names."""
     language: str
     """In which they are written."""
     columns: list[str]
@@ -138,6 +150,7 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
     edit_models: list[NamedModel]
     judges: list[NamedJudge]
     notes: list[str]
+    """Warnings for the reader."""
 
 
 def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str | None = None) -> Paper:

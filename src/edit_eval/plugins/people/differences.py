@@ -71,16 +71,22 @@ class PeoplesDifference(msgspec.Struct, frozen=True):
     answers: int
     """Ratings of both edits by one person, or votes."""
     raters: int
+    """Number of people who answered."""
     samples: int
+    """Samples with an answer, of `total`."""
     images: int
     """Source images with an answer, of `total_images`."""
     total: int
+    """Samples with an edit by both."""
     total_images: int
+    """Source images of these."""
     judge_alone: Estimated
     """Its votes, if people vote: 1 if it prefers a, 0 for the same score. If people rate, its difference with its scale
     stretched to the range of their ratings."""
     people_alone: Estimated
+    """By the samples with an answer alone."""
     corrected: Estimated
+    """The judge's over all samples, corrected by people's answers."""
     weight: float
     """Worth of the judge, in points of people's scale per point of its own; 0.0 if it does not help."""
     more_images: int | None
@@ -106,9 +112,11 @@ class People(msgspec.Struct, frozen=True):
     kind: str
     """`ratings` or `votes`."""
     lowest: float
+    """See `highest`."""
     highest: float
     """For ratings, the lowest and highest given; for votes, the ends of a difference, -1 and 1."""
     raters: int
+    """Number of people."""
     unmatched: int
     """Answers about an edit that is not here, or that failed."""
     unknown: list[str]

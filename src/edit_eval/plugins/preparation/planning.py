@@ -277,7 +277,7 @@ def make_plan(
     sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
     unfold = partial(ImaginedWork, experiment, everything or experiment.samples, sizes, pilot=execution.pilot)
     work = unfold(samples=samples)
-    least = unfold(samples=samples, first_round=True) if work.most_rounds > 1 else work
+    least = unfold(samples=samples, first_round=True) if work.rounds > 1 else work
     notes += [*_askings(configuration, experiment, work, least), *_words(configuration, experiment, work, least, seen)]
     own = (execution.schedule, execution.order, placement)
     every = len(work.tasks()) <= ALL_COMBINATIONS_UP_TO

@@ -183,6 +183,14 @@ class Progress(Spectator):
         elif self._display is not None:
             self._display.write([EventLine("note", text)])
 
+    def time_left(self) -> float | None:
+        """Returns the seconds until the run ends, as they are foretold now."""
+        try:
+            return self._state.foretell(self._clock()).seconds if self._state else None
+        except Exception as error:
+            self._end_display(error)
+            return None
+
     @_catch_errors
     def tick(self, now: float) -> None:
         """The engine has finished one iteration of its loop."""

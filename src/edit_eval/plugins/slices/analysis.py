@@ -54,7 +54,9 @@ class Condition(msgspec.Struct, frozen=True, order=True):
     """What the samples of a slice have in common: a value of an attribute."""
 
     attribute: str
+    """Its name (`category`, `width`, ...)."""
     value: str
+    """In words, or the range of a quantity."""
     bound: float | None = None
     """Of a quantity, the last value that belongs to it; None for words."""
 
@@ -66,6 +68,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     """Samples with a score (of both edit models), of `of`."""
     of: int
+    """All its samples."""
     images: int
     """Their source images."""
     mean: float
@@ -79,6 +82,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     p_adjusted: float
     """For all slices tested."""
     shown: Literal["better", "worse"] | None
+    """Whether the difference is more than chance; None if not."""
     examples: tuple[str, ...]
     """Samples that lie furthest to its side, at most five."""
     ids: tuple[str, ...]
@@ -97,8 +101,10 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     """Samples with a score (of both edit models), of `of`."""
     of: int
+    """All samples."""
     images: int
     mean: float | None
+    """Over all samples: the mean score, or the mean difference."""
     looked_at: int
     """Slices tested."""
     least: int
@@ -111,8 +117,11 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
     """Samples with a picture that could not be opened."""
     correction: Correction
     best: tuple[Slice, ...]
+    """Where it is best, the best first."""
     worst: tuple[Slice, ...]
+    """Where it is worst, the worst first."""
     best_shown: int
+    """See `worst_shown`."""
     worst_shown: int
     """How many slices are shown to be better, or worse, than the rest; more than are listed, perhaps."""
 

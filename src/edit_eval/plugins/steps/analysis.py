@@ -52,6 +52,7 @@ class StepNumbers(msgspec.Struct, frozen=True, kw_only=True):
     scored: int
     """Judgements with a score, of `total`."""
     total: int
+    """Judgements that were asked for."""
     mean: float | None
     ci95: list[float] | None
     no_ci95: str | None
@@ -67,12 +68,14 @@ class Turn(StepNumbers, frozen=True, kw_only=True):
     """One turn, from 1."""
 
     turn: int
+    """Its number."""
 
 
 class Round(StepNumbers, frozen=True, kw_only=True):
     """One round, from 1, and its column."""
 
     round: int
+    """Its number."""
     edit_model: str
     edits: int
     """Edits made in it."""
@@ -84,6 +87,7 @@ class BestRound(StepNumbers, frozen=True, kw_only=True):
     """The edit among a sample's rounds that the critic scores highest."""
 
     edits: int
+    """Edits made in all rounds."""
     own_change: float | None
     """What the critic sees itself."""
 
@@ -92,15 +96,20 @@ class BestWithoutCritique(msgspec.Struct, frozen=True, kw_only=True):
     """The best of `size` edits that are told nothing, chosen by the critic."""
 
     size: int
+    """Edits to choose from."""
     scored: int
+    """Samples with a score of the chosen edit, of `total`."""
     total: int
+    """All samples."""
     mean: float | None
     ci95: list[float] | None
     no_ci95: str | None
     change: float | None
+    """Of the mean against one edit, above 0 if better; None if it cannot be told."""
     change_ci95: list[float] | None
     no_change_ci95: str | None
     own_change: float | None
+    """The same as the critic sees it."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,10 +136,13 @@ class RoundsOf(Measured, frozen=True, kw_only=True):
     """Its rounds."""
 
     critic: str
+    """Name of the judge whose words the edit model gets."""
     family: str
     """What critic and judge both are; else empty."""
     source: str
+    """Which picture a round edits, as the key `rounds` says."""
     stop: float | None
+    """Score of the critic from which an edit is kept; None: never."""
     rounds: tuple[Round, ...]
     best_by_critic: BestRound
     best_of: BestWithoutCritique | None

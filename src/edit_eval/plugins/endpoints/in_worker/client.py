@@ -39,9 +39,10 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
-from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
+from edit_eval.endpoints.serving import Serve, ServerEnvironment
 from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked
+from edit_eval.plugins.endpoints.in_worker.server import Server, server_devices
 from edit_eval.plugins.endpoints.in_worker.transport import (
     LONGEST,
     Posting,

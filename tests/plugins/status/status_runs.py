@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.experiment import Experiment
+from edit_eval.plugins.status.sheet import print_sample, print_status
 from edit_eval.records import NO_EDIT, Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.status import print_sample, print_status
 from reporting.simulated_runs import asked_judge
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[red]x[/red]\r\n\u202e:smile: \ud800"

@@ -13,11 +13,11 @@ from rich.cells import cell_len
 
 from documents import plain
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.status.sheet import print_sample, sample_document, status_document
 from edit_eval.records import Picture, Reading, Results, Scale, Scoring, Status
 from edit_eval.reporting.live import Count, DeviceView, Snapshot, write_live
-from edit_eval.reporting.status import print_sample, sample_document, status_document
 from edit_eval.store.run_directory import RunDirectory
-from reporting.status_runs import (
+from plugins.status.status_runs import (
     EDITS,
     EVIL,
     JUDGEMENTS,
@@ -403,7 +403,7 @@ def test_a_run_at_work_says_what_it_does(tmp_path: Path, monkeypatch: pytest.Mon
     assert "  cuda:0  editing 0/50, 00000_社会_hard" in lines
     assert "  and 3 more: 3 editing" in lines
     assert not any("no sign of life" in line for line in lines)
-    monkeypatch.setattr("edit_eval.reporting.status.SILENT", -1.0)
+    monkeypatch.setattr("edit_eval.plugins.status.sheet.SILENT", -1.0)
     assert any(line.startswith("no sign of life for") for line in printed(results))
     directory.end()
     assert plain(status_document(results))["live"] is None

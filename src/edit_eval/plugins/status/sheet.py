@@ -5,7 +5,6 @@ Read from the records and, for a run at work, from its `live.json`.
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +42,7 @@ from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.language import code_to_text
 from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, means_so_far, more_devices, read_live
 from edit_eval.reporting.names import scale_words
-from edit_eval.reporting.repetition import last_command
+from edit_eval.reporting.repetition import last_command, shell_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
 from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_facts, print_with_head, stdout_console
 from edit_eval.statistics.failures import FailureGroup, failures
@@ -432,12 +431,6 @@ def resume_command(run: Path) -> str:
     return shell_command(
         directory.environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)]
     )
-
-
-def shell_command(folder: object, words: Sequence[str]) -> str:
-    """Returns a shell command that first changes to `folder`, if it exists."""
-    there = isinstance(folder, str) and Path(folder).is_dir()
-    return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}" if there else shlex.join(words)
 
 
 # -- `edit-eval status RUN SAMPLE`: everything known about one sample, its edits and their judgements --

@@ -14,9 +14,9 @@ from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
 from benchmarks.five_dimension_files import Place, encoded, item, picture
-from edit_eval.benchmarks.five_dimensions import FiveDimensions
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import open_picture
+from edit_eval.plugins.five_dimensions.benchmark import FiveDimensions
 
 MINI = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini"
 needs_mini = pytest.mark.skipif(not MINI.is_dir(), reason="the five real items are not here")

@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 import scripted_server
-from edit_eval.endpoints import serving
 from edit_eval.endpoints.engines import ENGINES
-from edit_eval.endpoints.serving import RUN, Serve, Server, ServerEnvironment, members, telling_line
+from edit_eval.endpoints.serving import Serve, ServerEnvironment
 from edit_eval.errors import LoadError
+from edit_eval.plugins.endpoints.in_worker import server as serving
+from edit_eval.plugins.endpoints.in_worker.server import RUN, Server, members, telling_line
 from judge_server import JudgeServer
 
 SCRIPTED = str(Path(__file__).with_name("server_program.py"))
@@ -98,7 +99,7 @@ class TestLife:
     def test_it_ends_with_the_process_that_started_it(self, tmp_path: Path) -> None:
         program = f"""
 import signal, sys, time
-from edit_eval.endpoints.serving import *
+from edit_eval.plugins.endpoints.in_worker.server import *
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 serve = Serve("command", command=[sys.executable, {SCRIPTED!r}, "judge", "{{port}}"])
 server = Server(serve, "chat", "judge", 0, ServerEnvironment())
@@ -138,7 +139,7 @@ time.sleep(1e6)
     def test_a_daemon_ends_with_the_process_that_started_it(self, tmp_path: Path) -> None:
         program = f"""
 import sys, time
-from edit_eval.endpoints.serving import *
+from edit_eval.plugins.endpoints.in_worker.server import *
 serve = Serve("command", command=[sys.executable, {SCRIPTED!r}, "judge", "{{port}}", "daemon"])
 server = Server(serve, "chat", "judge", 0, ServerEnvironment())
 server.start()

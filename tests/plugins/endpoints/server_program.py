@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for the scripted servers
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for the scripted servers
 
 import scripted_server
 from image_server import ImageServer
