@@ -477,6 +477,6 @@ def test_a_control_that_nobody_could_score_is_no_fault_of_the_judge(tmp_path: Pa
     )
     [line] = unshown_lines(summary_of(replace(made, controls=controls)))
     assert line == (
-        "Judge j: not shown fit "
+        "Judge j: not shown to see edits "
         "(it gave no score to a grey picture: judge failed; `run --retry judge_error` asks again)"
     )

@@ -2,13 +2,13 @@
 
 If not, it sees nothing, or no edit model of the run has made anything; either way its means say nothing.
 
-Each kind of control is a test of its own, and a judge is shown fit if each is shown below edits: all must be, so that
-nothing is corrected for how many kinds there are (an intersection-union test: Berger, Technometrics 24, 1982). What is
-tested: to a judge that cannot tell edits from controls, the difference "edit less control" on a source image is as
-likely to be above 0 as to be the same number below it. Then each of the 2^n ways to give n differences their signs is
-as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design of
-Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below the
-edits of some edit model, so p is multiplied by their number (Bonferroni). A control is one answer, so it is held
+Each kind of control is a test of its own, and a judge is shown to see edits if each is shown below edits: all must be,
+so that nothing is corrected for how many kinds there are (an intersection-union test: Berger, Technometrics 24, 1982).
+What is tested: to a judge that cannot tell edits from controls, the difference "edit less control" on a source image
+is as likely to be above 0 as to be the same number below it. Then each of the 2^n ways to give n differences their
+signs is as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design
+of Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below
+the edits of some edit model, so p is multiplied by their number (Bonferroni). A control is one answer, so it is held
 against one answer about one edit, the first that there is: a mean of several is less scattered, and to a judge that
 mostly says a low number and seldom a high one it is above a single answer more often than below.
 

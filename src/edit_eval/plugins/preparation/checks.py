@@ -642,7 +642,7 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
     findings: list[Finding] = []
     chosen = experiment.samples
     counts = Counter(sample.category for sample in chosen)
-    each = ", ".join(f"{category} {count}" for category, count in counts.items())
+    each = [Text("{} {}", category, count) for category, count in counts.items()]
     of = Text(" of {}", len(data.samples)) if len(chosen) < len(data.samples) else ""
     read = Text("{}: {}{} samples ({})", what, len(chosen), of, each)
     if not any(counts):  # a table without categories has one without a name
