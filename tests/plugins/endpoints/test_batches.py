@@ -239,6 +239,27 @@ def test_what_an_earlier_process_bought_is_fetched(api: str, told: bool, provide
     assert not first.answers
 
 
+@MAKER
+def test_a_batch_whose_id_was_written_down_in_part_is_one_batch(api: str, providers: BatchProviders) -> None:
+    providers.held.clear()
+    first = asking(providers, api)
+    for key in "abc":
+        first.ask(key)
+    while len(first.notes.get("c", [])) < 2:
+        time.sleep(0.01)
+    first.judge.close()
+    second = asking(providers, api)
+    second.ask("b", submitted=first.notes["b"][0])
+    second.ask("a", submitted=first.notes["a"][1])
+    second.ask("c", submitted=first.notes["c"][0])
+    time.sleep(6 * SECONDS)
+    providers.held.set()
+    assert {reply.text for reply in second.wait(3).values()} == {"Score: 7"}
+    second.judge.close()
+    assert len(providers.made) == 1, "bought twice"
+    assert not any(second.lost.values())
+
+
 def test_anthropics_list_may_have_anothers_batch(providers: BatchProviders) -> None:
     """It does not say whose a batch is: its results do."""
     other, mine = asking(providers, "anthropic"), asking(providers, "anthropic")

@@ -437,8 +437,8 @@ class Engine:
         self._records.record_submission(task, {**message, "reserved": self._purse.keep_reserved(task)})
         self._unsynced = True
         if replica.model.kind == "judge":
-            worker.running.pop(task.number, None)
-            self._watch.finished(replica, task)
+            if worker.running.pop(task.number, None) is not None:
+                self._watch.finished(replica, task)
             self._driver.submit(worker.number, {"do": "noted", "task": task.number})
             self._do(self._policy.report_deferred(replica, task))
 

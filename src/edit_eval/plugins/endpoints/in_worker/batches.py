@@ -48,6 +48,8 @@ GATHERED_FOR = 15
 """A batch is handed in when no question has come for `batch_seconds`, or after so many times that."""
 HANDED_IN = 4
 """Attempts at handing one in, if nobody can tell whether it was taken."""
+UNKNOWN_FOR_GOOD = 3
+"""A batch that its maker does not know so many times in a row is gone: one that was just made may not be known yet."""
 SECONDS_FOR_ALL = 3600.0
 """In which a batch must be sent, or its results fetched."""
 
@@ -82,6 +84,8 @@ class _Batch:
     """False while its results have yet to show that this is the one."""
     not_it: set[str] = field(default_factory=set)
     """Ids of batches that it is not."""
+    unknown: int = 0
+    """How often in a row the maker knew no such batch."""
     in_order: bool = False
     """True if `questions` are in the order of its lines."""
 
@@ -234,6 +238,11 @@ class Batches:
             batch.full = True  # no question joins it from here on
             if not all(question.noted.is_set() for question in batch.questions.values()):
                 return
+            bought = self._find_bought("", batch.token)
+            if bought is not None:  # the id was written down of some of its questions
+                del self._gathered[batch.token]
+                bought.questions |= batch.questions
+                return
         batch.attempts += 1
         try:
             identity = self._find(batch) if batch.sought else ""
@@ -298,10 +307,12 @@ class Batches:
         batch.not_before = time.monotonic() + self._seconds
         try:
             state = self._client.answer(lambda client: self._soon(self._interface.look(client, batch.id)))
+            batch.unknown = 0
             if state.stage in (BatchStage.DONE, BatchStage.SHORT):
                 return self._take_results(batch, state)
         except Failure as failure:
-            if failure.status == 404:
+            batch.unknown += failure.status == 404
+            if batch.unknown >= UNKNOWN_FOR_GOOD:
                 words = f"{self._company} knows no batch {batch.id}, of which this was part, or no longer its results"
                 ask = "to ask once more, at its price, use --retry judge_error"
                 return self._fail(batch, ModelError(f"{words}; {ask}"), lost=1)
