@@ -24,6 +24,7 @@ from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from edit_eval.records import Results, Spent, Status
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.timeline import read_timeline
 from faults.faulty_runs import kill, workers_of
 from late_imports import needs
 
@@ -99,7 +100,7 @@ def waiting(folder: Path) -> dict[str, int]:
     """By its id, how many questions wait in each batch."""
     if not (folder / "run" / "events").exists():
         return {}
-    return {of.batch: of.questions for of in opened(folder).timeline().waiting_batches}
+    return {of.batch: of.questions for of in read_timeline(opened(folder)).waiting}
 
 
 def await_batches(process: subprocess.Popen[str], folder: Path, questions: int) -> None:
@@ -109,7 +110,7 @@ def await_batches(process: subprocess.Popen[str], folder: Path, questions: int) 
 
 
 def spent(folder: Path) -> Spent:
-    (bill,) = opened(folder).timeline().spent
+    (bill,) = read_timeline(opened(folder)).spent
     return bill
 
 
@@ -198,8 +199,8 @@ def test_a_batch_outlasts_every_limit_of_time(tmp_path: Path, providers: BatchPr
     results = run(tmp_path, file)
     assert {judgement.status for judgement in results.judgements} == {Status.OK}
     assert bought(providers) == ONCE
-    assert not results.device_failures
-    took = [activity for activity in results.activities if activity.kind == "judging"]
+    assert not results.telemetry.device_failures
+    took = [activity for activity in results.telemetry.activities if activity.kind == "judging"]
     assert max(activity.end - activity.begin for activity in took) < 3, "a batch takes no device's time"
 
 
@@ -210,7 +211,7 @@ def test_what_was_not_come_to_is_asked_once_more_and_costs_nothing(tmp_path: Pat
     assert len(providers.made) == 3
     counted = bought(providers)
     assert sorted(counted.values()) == [1] * (SAMPLES - 2) + [2, 3]
-    assert results.spent[0].usd >= sum(usd for _, usd in providers.bill) - 1e-9
+    assert results.telemetry.spent[0].usd >= sum(usd for _, usd in providers.bill) - 1e-9
 
 
 def test_what_expires_twice_is_left_for_another_start(tmp_path: Path, providers: BatchProviders) -> None:

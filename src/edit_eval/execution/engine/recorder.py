@@ -155,7 +155,10 @@ class Recorder:
                 "task": task.number,
                 "kind": "edit",
                 "pictures": [
-                    *({"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()),
+                    *(
+                        {"name": name, **self._picture(shown), **({"mask": True} if name == "mask" else {})}
+                        for name, shown in self._sources(number).items()
+                    ),
                     *finished,
                 ],
                 **({"lacking": lacking} if lacking else {}),

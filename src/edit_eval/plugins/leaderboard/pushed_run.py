@@ -21,7 +21,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.files.hub import is_address, local_path
 from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scoring, Status
+from edit_eval.records import Edit, Judgement, Picture, Reading, Results, RunProvenance, Sample, Scoring, Status
 from edit_eval.store.comparable import ComparableRun
 from edit_eval.store.examined import Examination, examiner
 from edit_eval.text import Text
@@ -114,6 +114,7 @@ class _File(msgspec.Struct):
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
+    masked: list[str] = []
     joined: Unchecked = {}
     """The edit models that joined an earlier run, in files of when they could."""
 
@@ -145,6 +146,12 @@ class PushedExperiment:
     edit_models: tuple[Identity, ...]
     judges: tuple[_Judge, ...]
     questions_by_judge: Mapping[str, list[tuple[_QuestionDigest, ...]]]
+    masked: tuple[str, ...] = ()
+    """The columns whose edit models were given the samples' masks."""
+
+    def base_model_of(self, column: str) -> str:
+        """Returns the column: which edit model made it is in its `makers`."""
+        return column
 
     @property
     def judges_of_one(self) -> tuple[_Judge, ...]:
@@ -180,6 +187,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         **{key: getattr(experiment, key) for key in ("language", "edit_seeds", "repeats")},
         "rounds": results.rounds,
         "edit_models": [mask_secrets({**asdict(model), "serves": ""}) for model in experiment.edit_models],
+        "masked": [name for name in results.edit_models if experiment.base_model_of(name) in experiment.masked],
         "judges": [
             {
                 **mask_secrets({key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}),
@@ -209,7 +217,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         "judgements": [encode_judgement(judgement) for judgement in results.judgements],
         "battles": [encode_judgement(battle) for battle in results.battles],
         "examined": {judge: examination.as_dict() for judge, examination in run.judge_examinations.items()},
-        "notes": list(results.notes),
+        "notes": list(results.provenance.notes),
         "makers": dict(experiment.makers),
     }
 
@@ -363,7 +371,7 @@ def _build_run(file: _File, name: str) -> PushedRun:
         battles=tuple(as_judgement(battle, categories, scoring[battle.judge]) for battle in file.battles),
         battle_judges=tuple(judge.name for judge in file.judges if judge.of_two),
         rounds=file.rounds,
-        notes=tuple(file.notes),
+        provenance=RunProvenance(notes=tuple(file.notes)),
     )
     by = examiner()
     examined = {judge: by.read(kept) for judge, kept in file.examined.items()} if by else {}
@@ -373,6 +381,7 @@ def _build_run(file: _File, name: str) -> PushedRun:
         repeats=file.repeats,
         samples=samples,
         edit_models=tuple(file.edit_models),
+        masked=tuple(file.masked),
         judges=tuple(file.judges),
         questions_by_judge=asked,
         makers={
