@@ -42,10 +42,7 @@ FLAGS = {
 }
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
-TYPED = (
-    *(".audit.options", ".agreement.options", ".junit.option", ".preparation.verb", ".serve.verb"),
-    ".status.verb",
-)
+TYPED = (*(".audit.options", ".agreement.options", ".junit.option", ".preparation.verb", ".serve.verb"), ".status.verb")
 """Modules of plug-ins that the help of a verb in `FLAGS` needs."""
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),

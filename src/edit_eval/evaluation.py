@@ -84,7 +84,6 @@ def run_evaluation(
 
     # What is there already.
     place = choose_run_folder(run_dir, configuration.name, experiment, again, options.reuse_from)
-    experiment = place.experiment or experiment
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
         session.refuse_what_cannot_load(place.preview_matrix(experiment, again), show_notes)

@@ -23,16 +23,14 @@ from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, ma
 from edit_eval.protocols.contract import Question, is_earlier
 from edit_eval.protocols.critiques import makers
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import Refinement, Sample, no_garbage
-from edit_eval.statistics.controls import steps
+from edit_eval.records import Picture, Refinement, Sample, no_garbage
+from edit_eval.statistics.control_counts import count_cheap_controls
 from edit_eval.text import text_from_json, text_to_json
 
 MOST_COLUMNS = 1_000
 """Most edit models, and most judges, of a run that is read."""
 CONTROLS = ("source", "blank", "shuffled")
 """The source itself, a grey picture, another sample's edit; `Experiment.more_controls` has those of packages."""
-CONTROLS_BEFORE = 25
-"""How many samples had controls before `controls: auto` was the default."""
 UNASKED = "unasked:"
 """Prefix of a sample's tag, before the name of a judge that is not asked about it."""
 
@@ -55,10 +53,9 @@ class Experiment:
     repeats: int = 1
     readings: int = 1
     control_samples: int = 0
-    """Samples with controls, or the most that may have some."""
-    control_steps: tuple[int, ...] | None = None
-    """After how many samples with controls each judge is looked at, if it is asked about more only until it is shown to
-    put them last (`controls: auto`); none of them if that would cost too much. None: about all of them at once."""
+    """Samples with controls."""
+    automatic_controls: bool = False
+    """True if that is as many as are cheap, one of each source image (`controls: auto`)."""
     more_controls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of controls beside the usual ones: by name their class paths, and what identifies the classes."""
     about: Mapping[str, str] = field(default_factory=dict)
@@ -68,6 +65,8 @@ class Experiment:
     """Of each edit model whose edits are there already: the SHA-256 of their bytes, by their samples' ids."""
     lacking: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why such a model has no edit of a sample."""
+    masked: tuple[str, ...] = ()
+    """Edit models that are given their samples' masks, by their names in the configuration."""
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where these edits are at this start, by their SHA-256."""
     there: Mapping[str, Finished] = field(default_factory=dict, compare=False)
@@ -88,6 +87,9 @@ class Experiment:
         """
         for kind in plain.get("kinds", ()):  # a package's, without which its subjects would be others'
             import_registered("subject", str(kind))
+        steps = plain.get(
+            "control_steps"
+        )  # earlier ones went on from step to step: all judges have the first in common
         often = EvaluationSection.model_validate({key: plain[key] for key in ("edit_seeds", "repeats", "readings")})
         if len(plain["edit_models"]) > MOST_COLUMNS or len(plain["judges"]) > MOST_COLUMNS:
             raise ValueError(f"more than {MOST_COLUMNS} models")
@@ -121,12 +123,13 @@ class Experiment:
             refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
             finished=msgspec.convert(plain.get("finished", {}), dict[str, dict[str, str]]),
             lacking=msgspec.convert(plain.get("lacking", {}), dict[str, dict[str, str]]),
-            control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
+            masked=tuple(map(str, plain.get("masked", ()))),
+            automatic_controls=steps is not None,
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             edit_seeds=often.edit_seeds,
             repeats=often.repeats,
             readings=often.readings,
-            control_samples=int(plain["control_samples"]),
+            control_samples=int(plain["control_samples"] if steps is None else (*steps, 0)[0]),
         )
 
     def to_record(self, folder: Path) -> JsonObject:
@@ -138,11 +141,12 @@ class Experiment:
             "language": self.language,
             "benchmark": {"about": dict(self.about), "notes": text_to_json(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
-            **({"control_steps": list(self.control_steps)} if self.control_steps is not None else {}),
+            **({"control_steps": [self.control_samples]} if self.automatic_controls else {}),
             **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(how) for name, how in self.refinements.items()}} if self.refinements else {}),
             **({"finished": dict(self.finished), "lacking": dict(self.lacking)} if self.finished else {}),
+            **({"masked": list(self.masked)} if self.masked else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -168,41 +172,31 @@ class Experiment:
 
     # -- controls --
 
-    def with_stepwise_controls(self) -> Experiment:
-        """Returns the same with controls in steps, by how many questions there are about edits."""
+    def with_cheap_controls(self) -> Experiment:
+        """Returns the same with as many controls as are cheap beside the questions about edits (`controls: auto`)."""
         judges = [judge for judge in self.judges if judge.sees_controls]
         counted = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
         often = min(map(self.repeats_of, judges), default=0)
-        control_steps = steps(
-            len(self.images_for_controls),
-            counted * len(self.edit_models) * self.edit_seeds * often,
-            len(CONTROLS) + len(self.more_controls),
-            len(self.edit_models),
-        )
-        return replace(self, control_steps=control_steps, control_samples=max(control_steps, default=0))
+        edits = counted * len(self.edit_models) * self.edit_seeds * often
+        made = replace(self, automatic_controls=True)
+        cheap = count_cheap_controls(len(made.samples_for_controls), edits, len(CONTROLS) + len(self.more_controls))
+        return replace(made, control_samples=cheap)
 
     @property
-    def images_for_controls(self) -> list[int]:
-        """Positions of the samples that can have controls, the first one of each source image."""
+    def samples_for_controls(self) -> list[int]:
+        """Positions of the samples that can have controls; if edit-eval chooses how many, the first one of each source
+        image."""
+        if not self.automatic_controls:
+            return self.independent_samples
         first = {
             self.samples[number].cluster or self.samples[number].id: number for number in self.independent_samples[::-1]
         }
         return sorted(first.values())
 
     @property
-    def controls_setting(self) -> int | str:
-        """How many samples have controls, as a configuration says it."""
-        return self.control_samples if self.control_steps is None else "auto"
-
-    def as_recorded(self, before: Experiment | None) -> Experiment:
-        """Returns the same, `controls: auto` with the controls of the run that was recorded, if all else is as there:
-        a run that was begun with as many as were once the default, or with other steps, goes on with these."""
-        if before is None or self.control_steps is None:
-            return self
-        if before.control_steps is None and before.control_samples != CONTROLS_BEFORE:
-            return self
-        kept = replace(self, control_samples=before.control_samples, control_steps=before.control_steps)
-        return kept if kept.is_same_evaluation(before) else self
+    def controls_setting(self) -> str:
+        """How many samples have controls, for people."""
+        return f"auto ({self.control_samples})" if self.automatic_controls else str(self.control_samples)
 
     # -- questions --
 
@@ -323,6 +317,10 @@ class Experiment:
         edits = self.finished.get(self.base_model_of(model.name)) if self.finished else None
         return model if edits is None else Identity(model.name, "finished", edits.get(sample.id, ""))
 
+    def mask_of(self, column: str, sample: Sample) -> Picture | None:
+        """Returns the mask that a column's edit model is given of a sample; None if it is given none."""
+        return sample.pictures.get("mask") if self.masked and self.base_model_of(column) in self.masked else None
+
     def base_model_of(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
         return self.refinements[column].edit_model if column in self.refinements else column
@@ -331,7 +329,9 @@ class Experiment:
     def makers(self) -> dict[str, str]:
         """For each column, by its name, a digest of all that makes its edits: columns of two runs with the same one are
         the same, whatever they are called."""
-        return makers(self.edit_models, self.refinements, self.judges)
+        made = makers(self.edit_models, self.refinements, self.judges)
+        masked = [name for name in made if self.base_model_of(name) in self.masked]
+        return made | {name: digest(["masked", made[name]]) for name in masked}
 
     @property
     def identities(self) -> dict[str, str]:
@@ -376,9 +376,9 @@ class Experiment:
             (judge.model, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts)
             for judge in self.judges
         ]
-        often = (self.edit_seeds, self.repeats, self.readings, self.control_samples, self.control_steps)
+        often = (self.edit_seeds, self.repeats, self.readings, self.control_samples, self.automatic_controls)
         more = (self.refinements, self.beside, self.more_controls)
-        return self.edit_models, judges, self.language, often, more
+        return self.edit_models, judges, self.language, often, more, self.masked
 
 
 def _show_previous_pictures(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
@@ -386,7 +386,7 @@ def _show_previous_pictures(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
 
 
 def _identity_of(plain: Mapping[str, Any]) -> Identity:
-    return Identity(
+    identity = Identity(
         str(plain["name"]),
         str(plain["type"]),
         str(plain["revision"]),
@@ -394,6 +394,9 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
         int(plain["seed"]),
         str(plain.get("serves", "")),  # older runs have none
     )
+    if "digest" in plain:  # of a run that was sent: its parameters name no folder, and its keys are those of before
+        vars(identity)["digest"] = str(plain["digest"])
+    return identity
 
 
 def is_same_sample(sample: Sample, other: Sample) -> bool:

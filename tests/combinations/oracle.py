@@ -26,6 +26,7 @@ from combinations.drawing import (
     judges,
     model_of,
     table,
+    takes_mask,
 )
 
 HEADLINES = {"followed": "overall", "measure": "change", "drift": "change", "start": "change"}
@@ -200,7 +201,9 @@ class Expected:
         if model == "folder":  # one picture, whatever it was asked for
             status = "ok" if planted.in_folder(self.salt, sample) else "edit_failed"
             return Edit(status, planted.child("folder", sample, 0, "", 1, ""), before, column)
-        code = planted.child(model, self.rows[sample].of or sample, seed, rewriter, turn, seen)
+        of = self.rows[sample].of or sample
+        seen += planted.in_mask(planted.mask_of(self.salt, of)) if takes_mask(self.draw, model) else ""
+        code = planted.child(model, of, seed, rewriter, turn, seen)
         return Edit(planted.fate(self.salt, code, self.fates), code, before, column)
 
     # -- judgements of one edit --
@@ -368,23 +371,16 @@ class Expected:
         """The judges that are asked about controls."""
         return [name for name in self.judges if name not in ("arena", "measure", "drift", "start", "recorded")]
 
-    def controls(self, judge: str) -> set[int]:
-        """How many controls of a kind a judge may be asked about; a single number where all its edits have a score."""
+    @property
+    def controls(self) -> int:
+        """How many controls of a kind a judge is asked about."""
         good = [sample for sample in self.samples if not self.skipped(sample)]
         first = [sample for sample in good if not self.rows[sample].follows]
         if not self.draw["as_many"]:
-            return {min(self.draw["controls"], len(first))}
+            return min(self.draw["controls"], len(first))
         edits = len(good) * len(self.columns) * len(self.seeds)
         edits *= 1 if "critic" in self.see_controls else len(self.repeats)
-        most = min(self.images(first), max(min(edits // 9, 12), min(edits // 30, 25)))
-        least = next(count for count in range(99) if len(self.columns) / 2**count <= 0.025)  # half of .05
-        if most <= least:
-            return {most}
-        every = [
-            (status, score or 0) for column in self.columns for status, score in self.series(column, judge).values()
-        ]
-        right = all(status == "ok" and score > planted.OF_A_CONTROL for status, score in every)
-        return {least} if right else {least, most}
+        return min(self.images(first), edits // 9, 12)
 
     def edits_asked(self) -> Counter[str]:
         """How often each edit is made: a failed one is tried twice, a refused one once."""

@@ -60,6 +60,17 @@ def in_folder(salt: int, sample: str) -> bool:
     return share(salt, "folder", sample) >= 0.1
 
 
+def mask_of(salt: int, sample: str) -> int:
+    """Where a sample's mask begins, in eighths of the width, from 1 to 7; 0 for one that has none."""
+    drawn = share(salt, "mask", sample)
+    return 0 if drawn < 0.3 else 1 + int(7 * (drawn - 0.3) / 0.7)
+
+
+def in_mask(begin: int) -> str:
+    """What a mask adds to the codes that an edit was made from."""
+    return f"#{begin}" if begin else ""
+
+
 def quality(salt: int, code: str) -> float:
     """How good an edit is, 0.5 to 9.5: better where an instruction was rewritten, and from round to round."""
     model, _, _, rewriter, turn, _ = code.split("|")
@@ -149,6 +160,8 @@ class Planted:
     """Status -> the share of answers that end so."""
     column: str = ""
     """Where it stands in the configuration: two that are one model have a name, and what they do, in common."""
+    masks: bool = False
+    """Whether it edits in a mask."""
 
     def note(self, *what: object) -> None:
         """Writes down that it was asked."""
@@ -176,7 +189,7 @@ def asked_for(seed: int) -> tuple[int, int]:
     return seed // STRIDE, seed % 1000
 
 
-def edited(own: Planted, instruction: str, source: Any, seed: int) -> tuple[str, str]:
+def edited(own: Planted, instruction: str, source: Any, seed: int, mask: Any = None) -> tuple[str, str]:
     """The code of an edit that was asked for, and what becomes of it; it is noted."""
     told, sample = re.search(r"SEEN<(.*?)>", instruction), sample_in(instruction)
     rewriter, turn = "rw" if "BETTER" in instruction else "", 0
@@ -184,6 +197,9 @@ def edited(own: Planted, instruction: str, source: Any, seed: int) -> tuple[str,
         _, _, _, rewriter, before, _ = told[1].split("|")
         turn = int(before)
     made_from = code_in(source) + ("+" + told[1] if told else "")
+    if mask is not None:
+        assert mask.size == source.size
+        made_from += in_mask(8 * mask.getbbox()[0] // mask.width)
     code = child(own.name, sample, seed // STRIDE, rewriter, turn + 1, made_from)
     own.note("edit", own.name, code)
     bad = own.bad if os.path.exists(f"{own.folder}/storm") else {**own.bad, "storm": 0}
@@ -198,13 +214,18 @@ class Editor:
     def __init__(self, parameters: Planted) -> None:
         self.own = parameters
 
+    @staticmethod
+    def takes_mask(parameters: Planted) -> bool:
+        """Whether a mask says where it edits."""
+        return parameters.masks
+
     def load(self, devices: object) -> None:
         pass
 
     def edit(self, request: Any, on_step: object) -> Any:
         from edit_eval.errors import Refused
 
-        code, end = edited(self.own, request.instruction, request.source, request.seed)
+        code, end = edited(self.own, request.instruction, request.source, request.seed, request.mask)
         if end == "edit_failed":
             raise RuntimeError("planted failure")
         if end == "edit_refused":

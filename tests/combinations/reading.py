@@ -416,12 +416,12 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def read_controls(self) -> None:
         judges = (self.summary["controls"] or {}).get("judges", {})
-        asked = {judge: self.want.controls(judge) for judge in self.want.see_controls if judge in self.want.reporting}
-        self.check("controls: judges", "", sorted(judge for judge in asked if max(asked[judge])), sorted(judges))
+        asked = [judge for judge in self.want.see_controls if judge in self.want.reporting]
+        self.check("controls: judges", "", sorted(asked if self.want.controls else ()), sorted(judges))
         for judge, controls in judges.items():
             for kind in ("source", "blank"):
                 got = controls["kinds"][kind]
-                self.check("controls: n", f"{kind} by {judge}", True, got["n"] in asked[judge])
+                self.check("controls: n", f"{kind} by {judge}", self.want.controls, got["n"])
                 self.check("controls: mean", f"{kind} by {judge}", 1.0, got["mean"])
 
     # -- verbs --
@@ -458,8 +458,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         # Where a class is the user's own, another process shows what the last start derived, and says so in a note.
         self.check("report: the same again", "", _without_notes(before), _without_notes(again))
         self.check("report: the same notes again", "", True, {*before["notes"]} <= {*again["notes"]})
-        if self.draw["page"]:
-            self.succeeds("export", self.run, self.folder / "sent.html")
+        self.send()
 
     def succeeds(self, *words: str | Path, language: str = "en") -> Ended | None:
         """Carries out a verb that has to succeed."""
@@ -489,7 +488,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         self.check(f"{verb}: what is printed has the counts", "", {}, dict(lacking))
         if chinese and spoken[1]:
             words = "".join(spoken[1].out.split())
-            notes = [note for note in Run(self.run).results.notes if "".join(str.split(note)) in words]
+            notes = [note for note in Run(self.run).results.provenance.notes if "".join(str.split(note)) in words]
             self.check(f"{verb}: notes are in Chinese", "", [], notes)
             self.check(f"{verb}: both languages have the same cells", "", {}, differing(*cells))
 

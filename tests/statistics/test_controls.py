@@ -8,29 +8,18 @@ import numpy as np
 import pytest
 
 from edit_eval.records import Judgement, Sample, Scale, Status
-from edit_eval.statistics.controls import (
-    LARGE,
-    MOST,
-    MOST_OF_SMALL,
-    SMALL,
-    ControlTest,
-    fewest,
-    least_p,
-    scores_by_model,
-    shares,
-    steps,
-)
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.control_counts import CHEAP, MOST, count_cheap_controls, fewest
+from edit_eval.statistics.controls import ControlTest, least_p, scores_by_model
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.series import Series
 
 SCALE = Scale(lowest=0, highest=10)
 
 
 @pytest.mark.parametrize("models", [1, 2, 3, 4, 6, 12, 40])
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.25])
-def test_the_fewest_are_those_of_the_sign_test(models: int, share: float) -> None:
-    count = fewest(models, share)
-    assert models * 2.0**-count <= ALPHA * share < models * 2.0 ** (1 - count)
+def test_the_fewest_are_those_of_the_sign_test(models: int) -> None:
+    count = fewest(models)
+    assert models * 2.0**-count <= ALPHA < models * 2.0 ** (1 - count)
 
 
 @pytest.mark.parametrize("count", range(1, 9))
@@ -50,25 +39,13 @@ def test_many_differences_are_as_few_ones_are() -> None:
 
 @pytest.mark.parametrize("models", [1, 2, 5])
 @pytest.mark.parametrize("kinds", [3, 4])
-def test_steps_cost_at_most_a_third_and_a_tenth(models: int, kinds: int) -> None:
-    first = fewest(models, 0.5)
+def test_cheap_controls_cost_at_most_a_third(models: int, kinds: int) -> None:
     for samples in (0, 1, 5, 10, 20, 27, 50, 120, 400, 5_000):
         edits = samples * models
-        looks = steps(samples, edits, kinds, models)
-        most = max(looks, default=0)
-        assert kinds * most <= edits / SMALL, "no more than a third"
-        assert most <= MOST_OF_SMALL or kinds * most <= edits / LARGE, "many of them no more than a tenth"
-        assert most <= min(MOST, samples)
-        assert list(looks) == sorted(set(looks))
-        assert len(looks) < 2 or looks[0] == first, "a right judge is asked no more than shows it"
-        assert looks or edits < SMALL * kinds, "as many as are cheap enough"
-    assert steps(10_000, 10_000, 3, 2) == (7, 14, 25)
-
-
-def test_all_looks_together_spend_no_more_than_one() -> None:
-    for looks in (1, 2, 3, 4):
-        spent = shares(looks)
-        assert (len(spent), sum(spent)) == (looks, pytest.approx(1.0))
+        count = count_cheap_controls(samples, edits, kinds)
+        assert CHEAP * kinds * count <= edits, "no more than a third"
+        assert count in (samples, MOST) or CHEAP * kinds * (count + 1) > edits, "as many as are cheap enough"
+    assert count_cheap_controls(10_000, 10_000, 3) == MOST
 
 
 def judged(model: str, sample: str, score: float) -> Judgement:
@@ -85,38 +62,33 @@ def judged(model: str, sample: str, score: float) -> Judgement:
     )
 
 
-def is_shown(draw: np.random.Generator, gain: float, models: int, looks: tuple[int, ...], like: float) -> int:
-    """At which image a judge is shown to put a kind last, looked at in steps; 0 if it never is.
+def is_shown(draw: np.random.Generator, gain: float, models: int, count: int, like: float) -> bool:
+    """Whether a judge is shown to put a kind last on so many images.
 
     Edits of a picture are alike by `like`, 0 to 1: to a judge that cannot tell, too."""
-    names, count = [f"m{n}" for n in range(models)], looks[-1]
+    names = [f"m{n}" for n in range(models)]
     samples = [Sample(id=f"s{n}", index=n, pictures={}, instruction="", cluster=str(n)) for n in range(count)]
     noise = draw.normal(0, 1, (count, models + 1))
     noise[:, 1:] = (1 - like) * noise[:, 1:] + like * draw.normal(0, 1, (count, 1))
     scores = np.clip(np.round(2 * noise + 5 + gain * (np.arange(models + 1) > 0)), 0, 10)
-    test = ControlTest(samples, Series("score", SCALE), steps=looks)
-    for look in looks:
-        few = range(look)
-        controls = [judged("control:source", f"s{n}", float(scores[n, 0])) for n in few]
-        edits = [judged(name, f"s{n}", float(scores[n, k])) for n in few for k, name in enumerate(names, 1)]
-        if test.is_shown(controls, scores_by_model(edits, "score", names)):
-            return look
-    return 0
+    test = ControlTest(samples, Series("score", SCALE))
+    controls = [judged("control:source", f"s{n}", float(scores[n, 0])) for n in range(count)]
+    edits = [judged(name, f"s{n}", float(scores[n, k])) for n in range(count) for k, name in enumerate(names, 1)]
+    beside = test.compare_with_edits(controls, scores_by_model(edits, "score", names))
+    return any(of_model.below for of_model in beside.values())
 
 
 @pytest.mark.parametrize("models", [1, pytest.param(3, marks=pytest.mark.check)])
 @pytest.mark.parametrize("like", [0.0, 0.8])
 def test_a_judge_that_cannot_tell_is_shown_fit_in_no_more_than_five_of_a_hundred(models: int, like: float) -> None:
-    """Of one kind of control alone, which is the worst case; looked at up to three times."""
+    """Of one kind of control alone, which is the worst case."""
     draw, runs = np.random.default_rng(models), 500
-    looks = steps(10_000, 10_000, 3, models)
-    shown = sum(is_shown(draw, 0.0, models, looks, like) > 0 for _ in range(runs))
+    shown = sum(is_shown(draw, 0.0, models, MOST, like) for _ in range(runs))
     assert shown / runs <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / runs) ** 0.5
     assert shown, "a test that never shows anything would pass, too"
 
 
-def test_a_judge_that_is_right_is_shown_at_the_first_look() -> None:
-    draw, looks = np.random.default_rng(0), steps(10_000, 10_000, 3, 2)
-    shown = [is_shown(draw, 6.0, 2, looks, 0.5) for _ in range(200)]
-    assert shown.count(looks[0]) > 150
-    assert 0 not in shown
+def test_a_judge_that_is_right_is_shown() -> None:
+    draw = np.random.default_rng(0)
+    assert sum(is_shown(draw, 4.0, 2, MOST, 0.5) for _ in range(200)) >= 194
+    assert all(is_shown(draw, 6.0, 2, MOST, 0.5) for _ in range(50))

@@ -163,29 +163,50 @@ def test_replies_are_recalled_where_the_models_are_listed_otherwise(tmp_path: Pa
         assert won == {(sample, *pair): first for sample in ("s0", "s1") for pair in pairs_of(models)}
 
 
-def test_rounds_are_opened_by_what_is_complete_alone_and_end_when_all_are_told_apart() -> None:
+def test_rounds_are_added_by_what_is_complete_alone_and_end_when_all_are_told_apart() -> None:
     models = ("m", "n", "o", "p")
     made = {"models": models, "judges": (comparing_judge(pairs="extended", rounds=2),)}
     for decided, rounds in ((True, 1), (False, 2)):
         matrix = made_all(matrix_of(40, **made))
-        first = [*matrix.list_open_subjects("battle")]
+        first = [*matrix.cells.subjects_of("battle")]
         assert len(first) == 160
         for battle in first:
             (judgement,) = matrix.cells.judgements_of(battle)
             better = "A" if matrix.names_of(battle)[0] < matrix.names_of(battle)[1] else "B"
             for cell, order in zip(matrix.cells.cells_of(judgement), (0, 1), strict=True):
-                assert not matrix.stages.open_stages(), "a round that is not complete is not looked at"
+                assert not matrix.unfold_more(), "a round that is not complete is not looked at"
                 give_reply(matrix, cell, said({"A": "AB", "B": "BA"}[better][order] if decided else "C"))
-        assert bool(matrix.stages.open_stages()) is not decided
-        assert matrix.stages.highest_stage("battle") == rounds
-        assert matrix.pending == (0 if decided else len(matrix.list_open_subjects("battle")) - 160)
-        assert [*matrix.list_open_subjects("battle")][:160] == first
-        if not decided:  # an edit that is made again takes the end of the round back, and so what followed it
-            before = matrix.edits[0]
-            matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
-            assert (matrix.stages.open_stages(), matrix.stages.highest_stage("battle")) == ([], 1)
-            matrix.set_edit(0, before)
-            assert (bool(matrix.stages.open_stages()), matrix.stages.highest_stage("battle")) == (True, 2)
+        added = matrix.unfold_more()
+        assert (bool(added), matrix.rounds) == (not decided, rounds)
+        assert matrix.pending == len(added)
+        assert [*matrix.cells.subjects_of("battle")] == [*first, *added]
+        assert matrix.unfold_more() == []
+        every = made_all(matrix_of(40, **made))
+        every.unfold_rest()
+        rest = every.cells.subjects_of("battle")[160:]
+        assert decided or [*map(every.cells.subject, rest)] == [*map(matrix.cells.subject, added)]
+
+
+def test_failures_of_a_later_round_are_forgotten_when_it_comes() -> None:
+    """What failed in an earlier start is asked again where that is wanted, whichever round it is of."""
+    made = {"models": ("m", "n", "o", "p"), "judges": (comparing_judge(pairs="extended", rounds=2),)}
+    before = made_all(matrix_of(40, **made))
+    answer_all(before, "C")
+    failed = before.cells.cells_of_subject(before.unfold_more()[0])[0]
+    answer_all(before, "C", but=failed)
+    give_reply(before, failed, Reply(text="gone", ended=Status.JUDGE_ERROR, final=True))
+    for retry, left in ((lambda status: False, 0), (lambda status: status is Status.JUDGE_ERROR, 1)):
+        again = made_all(matrix_of(40, **made))
+        again.replace_answers(before.answers)
+        again.retry = retry
+        again.unfold_more()
+        assert (again.rounds, again.pending) == (2, left)
+
+
+def answer_all(matrix: Matrix, word: str, *, but: int | None = None) -> None:
+    for cell in range(len(matrix.cells)):
+        if cell != but and not matrix.replies(cell):
+            give_reply(matrix, cell, said(word))
 
 
 def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:

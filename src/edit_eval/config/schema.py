@@ -298,6 +298,10 @@ class ModelSection(ClassSection):
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     """A sample's seed is this plus its index in the whole benchmark. The model gets the sum, which is part of the
     key."""
+    mask: Literal["auto", "required", "none"] = "auto"
+    """Whether an edit model is given a sample's mask, where it may change the picture. `auto`: one that takes masks is,
+    as far as samples have one, and others say that they are not. `required`: a model that takes none, and a sample that
+    has none, are refused. `none`: it is given none. A mask is part of the key of edits that are made with it."""
     protocol: ProtocolSection | None = None
     """What a judge is asked, complete; None for an edit model."""
 
@@ -337,7 +341,8 @@ class EvaluationSection(Section):
     mean of its readings. For a judge that samples its answers (`temperature: 0.7`)."""
     controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
     """For how many samples each judge also scores controls: the source unchanged, a grey picture, another sample's
-    edit. `auto`: in steps, as many as show that a judge scores them last. `0`: none."""
+    edit. `auto`: of up to 12 source images, as long as that is at most a
+    third of the questions about edits. `0`: none."""
     more_controls: tuple[Annotated[str, AfterValidator(make_name_validator("control"))], ...] = ()
     """Further registered controls, by name, for the same samples; with `auto` each takes from the number of the
     others."""
@@ -481,6 +486,7 @@ def _which(section: ClassSection) -> dict[str, str]:
 
 def _plain_model(model: ModelSection, language: str) -> JsonObject:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
+    params |= {"mask": model.mask} if model.mask != "auto" else {}
     plain: JsonObject = {**_which(model), "params": params}
     if protocol := model.protocol:
         # Left out if filled in from elsewhere, since reading fills it in again.

@@ -31,6 +31,9 @@ class EditRequest:
     """`source`, `source_2`, ...: RGB, EXIF rotation applied; `info` has the text entries of the picture's file."""
     instruction: str
     seed: int
+    mask: Image | None = None
+    """Of a class that `takes_mask`: where the (first) source may change, `L` in its size: 255 there, else 0; None: the
+    sample has none."""
     sample_id: str = ""
     lacking: str = ""
     """Of a model that has `finished` edits: why it has none of this sample."""
@@ -203,6 +206,10 @@ class EditModelExtras(Protocol):
     @staticmethod
     def cuts_source(parameters: Any) -> bool:
         """Returns True if the edit shows less than the source. A judge that measures outside a mask is refused then."""
+
+    @staticmethod
+    def takes_mask(parameters: Any) -> bool:
+        """Returns True if a request's `mask` decides where it edits. Others are given none, which a note says."""
 
     @staticmethod
     def prices(parameters: Any) -> EditPrice | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edit_eval.experiment import CONTROLS, Experiment
-from edit_eval.statistics.controls import FEWEST_WITH_CONTROLS, fewest
+from edit_eval.statistics.control_counts import FEWEST_WITH_CONTROLS, fewest
 from edit_eval.text import Text, pluralize
 
 
@@ -14,9 +14,8 @@ from edit_eval.text import Text, pluralize
 class ControlQuestions:
     """Controls of a run and the questions about them, to all its judges together."""
 
-    steps: tuple[int, ...]
-    """Source images of each kind of control after which a judge is looked at; one step if that is not asked in steps,
-    none without controls."""
+    asked: int
+    """Samples with controls of each kind."""
     automatic: bool
     """True if the number was left to edit-eval."""
     kinds: int
@@ -37,12 +36,10 @@ class ControlQuestions:
         }
         samples = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
         edits = samples * len(experiment.edit_models) * experiment.edit_seeds
-        at_once = min(experiment.control_samples, len(experiment.independent_samples))
-        steps = experiment.control_steps if experiment.control_steps is not None else (at_once,) if at_once else ()
-        images = len(experiment.images_for_controls)
+        images = len({experiment.samples[n].cluster or n for n in experiment.independent_samples})
         return cls(
-            steps=steps,
-            automatic=experiment.control_steps is not None,
+            asked=min(experiment.control_samples, len(experiment.samples_for_controls)),
+            automatic=experiment.automatic_controls,
             kinds=len(CONTROLS) - (images < 2) + len(experiment.more_controls),
             edit_models=len(experiment.edit_models),
             each=each,
@@ -56,33 +53,26 @@ class ControlQuestions:
         return round(images * self.kinds * each)
 
     @property
-    def most(self) -> int:
-        """The most images of each kind that a judge may be asked about."""
-        return self.steps[-1] if self.steps else 0
-
-    @property
     def sentence(self) -> str:
         """Says how many there are, what they cost and what that can show; empty without a judge that sees any."""
-        if not self.each or (not self.automatic and not self.steps):
+        if not self.each or not (self.automatic or self.asked):
             return ""
-        first, most, shows = self.steps[0] if self.steps else 0, self.most, fewest(self.edit_models)
+        shows = fewest(self.edit_models)
         line: str = Text(
             "controls: {} of each kind, {} beside {} about edits",
-            first,
-            pluralize(self.count_questions(first), "question"),
+            self.asked,
+            pluralize(self.count_questions(self.asked), "question"),
             self.edits,
         )
-        if not self.steps:
+        if not self.asked:
             line = Text("controls: none, they would be more than a third of the {}", pluralize(self.edits, "question"))
-        if most > first:
-            return Text("{}; up to {} ({}) while a judge is not shown fit", line, most, self.count_questions(most))
-        if most >= shows:
+        if self.asked >= shows:
             return line
         if self.images < shows:
-            return Text("{}; with fewer than {} source images no judge can be shown fit", line, shows)
+            return Text("{}; with fewer than {} source images no judge can be shown to see edits", line, shows)
         enough = min(self.images, max(shows, FEWEST_WITH_CONTROLS))
         return Text(
-            "{}; too few to show a judge fit, for which `evaluation: {{controls: {}}}` asks {}",
+            "{}; too few to show that a judge sees edits, for which `evaluation: {{controls: {}}}` asks {}",
             line,
             enough,
             self.count_questions(enough),

@@ -57,8 +57,8 @@ from edit_eval.store.provenance import (
     unlike_machines,
 )
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
-from edit_eval.store.subjects.kinds import kinds
 from edit_eval.store.table import JudgementTable
+from edit_eval.store.timeline import read_timeline
 from edit_eval.text import Text
 
 
@@ -90,7 +90,7 @@ class Session:
         """
         made_with = matrix.experiment.base_model_of
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        pending = filter(matrix.is_pending, matrix.open_judgements())
+        pending = filter(matrix.is_pending, range(matrix.cells.judgements))
         busy |= {f"judge:{matrix.judges[matrix.cells.judgement_parts(number)[1]].name}" for number in pending}
         if busy and not load_checks():
             tell(Text("memory, weights, environments and keys are not checked: nothing is installed that does"))
@@ -196,7 +196,7 @@ class RunStart:
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates)
         self._fill(self._pilot)
         # A function: predictions copy the work, and with a bound method all that is here.
-        self.work.before_the_end_of = lambda: self._open_stages()
+        self.work.before_the_end_of = lambda: self._add_round()
 
     # -- the work --
 
@@ -222,21 +222,20 @@ class RunStart:
             host=lambda device: host_of.get(device, ""),
         )
 
-    def _fill(self, pilot: PilotCells, opened: frozenset[int] | None = None) -> None:
+    def _fill(self, pilot: PilotCells, added: frozenset[int] | None = None) -> None:
         by_category = self.configuration.execution.order == "by_category"
         fill_work(
-            self.work, self.matrix, self._batches, by_category=by_category, pilot=pilot, mine=self._mine, opened=opened
+            self.work, self.matrix, self._batches, by_category=by_category, pilot=pilot, mine=self._mine, added=added
         )
 
-    def _open_stages(self) -> None:
-        """Adds the work of subjects that are asked about only now that others are done."""
-        opened = self.matrix.stages.open_stages()
-        for name, kind in kinds().items():
-            if more := [subject for subject in opened if subject in self.matrix.cells.subjects_of(name)]:
-                self.spectator.note(kind.say_why(self.matrix, more))
-        if opened:
-            self.recorder.tell(opened)
-            self._fill(PilotCells(), frozenset(opened))
+    def _add_round(self) -> None:
+        """Adds the work of another round of battles, if those before leave something open."""
+        if added := self.matrix.unfold_more():
+            most = max(judge.scoring.looks for judge in self.matrix.judges)
+            line = Text("round {} of {} at most: some edit models cannot be told apart yet", self.matrix.rounds, most)
+            self.spectator.note(line)
+            self.recorder.tell(added)
+            self._fill(PilotCells(), frozenset(added))
 
     # -- the pilot's end --
 
@@ -294,7 +293,7 @@ class RunStart:
     @cached_property
     def _purse(self) -> CostBudget:
         """What may be spent, with what earlier starts have spent and bought."""
-        timeline = self.directory.timeline() if are_sold(self.configuration) else None
+        timeline = read_timeline(self.directory) if are_sold(self.configuration) else None
         self.recorder.submitted_before |= timeline.submitted if timeline else {}
         for sentence in describe_submissions(self.recorder.submitted_before, self.matrix.edits):
             self.spectator.note(sentence)
@@ -371,7 +370,7 @@ class RunStart:
     def _costs(self) -> Iterator[str]:
         """Yields what controls and paid models come to. Raises `ConfigurationError` if a limit could not be kept."""
         matrix, configuration = self.matrix, self.configuration
-        controls = matrix.list_open_subjects("control")
+        controls = matrix.cells.subjects_of("control")
         its = [of for of in controls if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
         if its and (sentence := ControlQuestions.from_experiment(matrix.experiment).sentence):
             yield sentence

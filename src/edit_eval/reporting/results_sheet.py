@@ -75,7 +75,7 @@ def _judge_remark(summary: Summary, opinion: Opinion) -> Text:
     known = {
         "last": Text("puts controls below the edits"),
         "not_last": Text("does not put controls below the edits"),
-        "unknown": Text("not shown fit"),
+        "unknown": Text("not shown to see edits"),
         "off": Text("no controls were judged"),
     }
     words = [known[opinion.sees]] if opinion.sees else []

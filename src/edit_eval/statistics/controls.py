@@ -2,16 +2,15 @@
 
 If not, it sees nothing, or no edit model of the run has made anything; either way its means say nothing.
 
-Each kind of control is a test of its own, and a judge is shown fit if each is shown below edits: all must be, so that
-nothing is corrected for how many kinds there are (an intersection-union test: Berger, Technometrics 24, 1982). What is
-tested: to a judge that cannot tell edits from controls, the difference "edit less control" on a source image is as
-likely to be above 0 as to be the same number below it. Then each of the 2^n ways to give n differences their signs is
-as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design of
-Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below the
-edits of some edit model, so p is multiplied by their number (Bonferroni); and where it is looked at in steps, by what
-is told under `shares`. A control is one answer, so it is held against one answer about one edit, the first that there
-is: a mean of several is less scattered, and to a judge that mostly says a low number and seldom a high one it is above
-a single answer more often than below.
+Each kind of control is a test of its own, and a judge is shown to see edits if each is shown below edits: all must be,
+so that nothing is corrected for how many kinds there are (an intersection-union test: Berger, Technometrics 24, 1982).
+What is tested: to a judge that cannot tell edits from controls, the difference "edit less control" on a source image
+is as likely to be above 0 as to be the same number below it. Then each of the 2^n ways to give n differences their
+signs is as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design
+of Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below
+the edits of some edit model, so p is multiplied by their number (Bonferroni). A control is one answer, so it is held
+against one answer about one edit, the first that there is: a mean of several is less scattered, and to a judge that
+mostly says a low number and seldom a high one it is above a single answer more often than below.
 
 That this is not shown is no finding: a judge that is right shows it seldom where models fail on most pictures. A judge
 is unfit if the opposite is shown, that edits are not above a kind by a useful amount (`USEFUL`): an equivalence test,
@@ -26,21 +25,16 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
+from edit_eval.records import CONTROL, Judgement, Results, Sample
 from edit_eval.statistics.aggregates import Aggregate
+from edit_eval.statistics.control_counts import FEWEST_WITH_CONTROLS, fewest
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate, strict_lower
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.series import Series, gain
 
-FEWEST_WITH_CONTROLS = 8
-"""As many source images as may show something of a judge that is good, and not perfect."""
 USEFUL = 0.1
 """Share of the scale by which edits are to be above controls. Of fewer than 29 source images, were edits and controls
 equal on each, none shows that it is less."""
-SMALL, LARGE = 3, 10
-"""Controls are at most a third of the questions about edits, and no more than `MOST_OF_SMALL` images of each kind; or
-at most a tenth of them, and no more than `MOST`."""
-MOST_OF_SMALL, MOST = 12, 25
 Scores = Mapping[str, Sequence[float]]
 """Of each sample its scores, by edit seed and repeat."""
 EXACT = 30
@@ -66,7 +60,7 @@ class BesideEdits(msgspec.Struct, frozen=True, kw_only=True):
     ci95: list[float] | None = None
     """Its interval, clustered on the source image."""
     p: float | None = None
-    """Corrected for edit models and looks."""
+    """Corrected for edit models."""
     below: bool | None = None
     """True: the control is shown to be worse; False: it [is shown not to be](trust.md#controls), by a tenth of the
     scale; None: neither."""
@@ -95,10 +89,9 @@ class RunControls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The controls of a run: in no other number."""
 
     samples: int | None
-    """How many samples were to have them, or with steps have some; None where no judge of the run has any."""
-    steps: list[int] | None = None
-    """Of controls that are judged in steps, after how many of each kind a judge is looked at; empty if they would be
-    more than a third of the questions. None, and not in the document, if all are judged at once."""
+    """How many samples have them; None where no judge of the run has any."""
+    automatic: bool = False
+    """True, and only then in the document, if their number was left to edit-eval."""
     fewest: int
     """Source images that can show it at the least."""
     wanted: int
@@ -108,42 +101,7 @@ class RunControls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     @property
     def off(self) -> bool:
         """True if there are none because they were turned off."""
-        return self.samples == 0 and self.steps is None
-
-
-# -- how many --
-
-
-def fewest(edit_models: int, share: float = 1.0) -> int:
-    """Returns the least number of source images that can show a kind of control below edits, at a share of .05."""
-    return math.ceil(math.log2(max(1, edit_models) / (ALPHA * share)) - 1e-9)
-
-
-def steps(images: int, edits: int, kinds: int, edit_models: int) -> tuple[int, ...]:
-    """Returns after how many source images of each kind of control a judge is looked at (`controls: auto`).
-
-    `images` are those that could have controls, `edits` how many judgements of edits a judge gives. The first number
-    shows a judge that is right at half of .05, and each later one is twice the one before, while that is cheap enough.
-    Where even the first is too dear there is one look at as many as are not; empty if that is none.
-    """
-    small, large = (edits // (share * max(1, kinds)) for share in (SMALL, LARGE))
-    room = min(images, max(min(small, MOST_OF_SMALL), min(large, MOST)))
-    first = fewest(edit_models, 0.5)
-    if room <= first:
-        return (room,) if room else ()
-    counts = [first]
-    while counts[-1] < room:
-        counts.append(room if 3 * counts[-1] > room else 2 * counts[-1])
-    return tuple(counts)
-
-
-def shares(looks: int) -> tuple[float, ...]:
-    """Returns how much of .05 each look spends: the first one half, the others the rest, evenly.
-
-    A judge that cannot tell passes some look with at most the sum of what they spend, whatever the looks have in common
-    (Bonferroni), and however the number of images at a look was come by.
-    """
-    return (1.0,) if looks < 2 else (0.5, *(0.5 / (looks - 1),) * (looks - 1))
+        return self.samples == 0 and not self.automatic
 
 
 # -- what they show --
@@ -180,25 +138,18 @@ def _sums(sizes: FloatArray) -> FloatArray:
 class ControlTest:
     """Whether edits are above a kind of control by a judge's headline."""
 
-    def __init__(self, samples: Iterable[Sample], series: Series, *, steps: Sequence[int] = ()) -> None:
-        """`steps` as above; without any, all controls are looked at once."""
+    def __init__(self, samples: Iterable[Sample], series: Series) -> None:
         self._images = {sample.id: sample.cluster or sample.id for sample in samples}
         self._series = series
-        self._steps = steps
 
     def compare_with_edits(self, controls: Iterable[Judgement], edits: Mapping[str, Scores]) -> dict[str, BesideEdits]:
-        """Returns what holds of a kind beside each edit model.
+        """Returns what holds of a kind beside each edit model; `edits` has each one's scores by sample."""
+        score = self._series.score
+        scores = _scores((control for control in controls if control.headline == score), score)
+        known = {sample: its[0] for sample, its in scores.items()}
+        return {model: self._compare_with_model(model, scores, known, len(edits)) for model, scores in edits.items()}
 
-        `controls` are in the order in which they are asked about, and `edits` has each edit model's scores by sample.
-        """
-        asked, known = self._samples_and_scores(controls)
-        return {
-            model: self._compare_with_model(model, scores, known, asked, len(edits)) for model, scores in edits.items()
-        }
-
-    def _compare_with_model(
-        self, model: str, edits: Scores, control: Mapping[str, float], asked: Sequence[str], models: int
-    ) -> BesideEdits:
+    def _compare_with_model(self, model: str, edits: Scores, control: Mapping[str, float], models: int) -> BesideEdits:
         images, both = self._images, sorted(edits.keys() & control.keys())
         if not both:
             return BesideEdits(edit_model=model, n=0, images=0, edits=None, control=None)
@@ -206,7 +157,7 @@ class ControlTest:
         means = {sample: math.fsum(edits[sample]) / len(edits[sample]) for sample in both}
         differences = np.array([means[sample] - control[sample] for sample in both], dtype=np.float64)
         mean_difference = estimate(differences, clusters := cluster_codes([images[sample] for sample in both]))
-        p = self._p(edits, control, asked, models)
+        p = min(1.0, least_p(self._differences(edits, control)) * models)
         return BesideEdits(
             edit_model=model,
             n=len(both),
@@ -230,33 +181,12 @@ class ControlTest:
             end = scale.span * (ALPHA ** (1 / behind.worth) - 1)
         return end is not None and end > -USEFUL * scale.span
 
-    def is_shown(self, controls: Iterable[Judgement], edits: Mapping[str, Scores]) -> bool:
-        """True if some edit model is shown to be above these; arguments as for `against`."""
-        asked, known = self._samples_and_scores(controls)
-        return any(self._p(scores, known, asked, len(edits)) <= ALPHA for scores in edits.values())
-
-    def _samples_and_scores(self, controls: Iterable[Judgement]) -> tuple[list[str], dict[str, float]]:
-        """Returns the samples in the order in which they were asked about, and the scores of their controls."""
-        of, score = list(controls), self._series.score
-        scores = _scores((control for control in of if control.headline == score), score)
-        return list(dict.fromkeys(control.sample_id for control in of)), {of: its[0] for of, its in scores.items()}
-
-    def _p(self, edits: Scores, control: Mapping[str, float], asked: Sequence[str], models: int) -> float:
-        """Returns the p of an edit model's edits being above a kind, corrected for edit models and looks."""
-        p, looks = 1.0, self._steps or (len(asked),)
-        for look, share in zip(looks, shares(len(looks)), strict=True):
-            if look > len(asked):
-                break
-            p = min(p, least_p(self._differences(edits, control, asked[:look])) * models / share)
-        return p
-
-    def _differences(self, edits: Scores, control: Mapping[str, float], asked: Iterable[str]) -> list[float]:
+    def _differences(self, edits: Scores, control: Mapping[str, float]) -> list[float]:
         """Returns by how much the first edits are better than a kind, of each source image the mean."""
         by_image: dict[str, list[float]] = {}
-        for sample in asked:
-            if sample in edits and sample in control:
-                difference = gain(self._series.scale) * (edits[sample][0] - control[sample])
-                by_image.setdefault(self._images[sample], []).append(difference)
+        for sample in (sample for sample in control if sample in edits):
+            difference = gain(self._series.scale) * (edits[sample][0] - control[sample])
+            by_image.setdefault(self._images[sample], []).append(difference)
         return [math.fsum(some) / len(some) for some in by_image.values()]
 
     def best(self, beside: Mapping[str, BesideEdits]) -> BesideEdits:
@@ -304,12 +234,6 @@ def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
     return [control for control in results.controls if control.judge == judge and control.headline == score]
 
 
-def steps_of(results: Results) -> tuple[int, ...] | None:
-    """Returns the steps in which a run's controls are judged; None if all are at once."""
-    setting = results.resolved.get("control_steps")
-    return tuple(map(int, setting)) if isinstance(setting, list | tuple) else None
-
-
 def compare_controls(results: Results, judge: str, series: Series) -> dict[str, BesideEdits]:
     """Returns for each kind of control the edit model most clearly above it.
 
@@ -317,7 +241,7 @@ def compare_controls(results: Results, judge: str, series: Series) -> dict[str, 
     the edits of each are shown not to be better by a useful amount; else None.
     """
     by_kind = {}
-    test = ControlTest(results.samples, series, steps=steps_of(results) or ())
+    test = ControlTest(results.samples, series)
     edits = scores_by_model(
         (judgement for judgement in results.judgements if judgement.judge == judge), series.score, results.edit_models
     )
@@ -342,8 +266,3 @@ def all_below_edits(beside: Mapping[str, BesideEdits]) -> bool | None:
     """True if all kinds are put below edits, False if one is not; None if that is not shown for one."""
     states = [of_kind.below for of_kind in beside.values()]
     return False if False in states else None if None in states or not states else True
-
-
-def is_final(judgements: Iterable[Judgement]) -> bool:
-    """True if none of these is pending."""
-    return all(judgement.status is not Status.PENDING for judgement in judgements)

@@ -19,7 +19,7 @@ from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattl
 from edit_eval.statistics.compared import More
 from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.raters import reply_origins
 from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 from edit_eval.statistics.series import gain
@@ -346,7 +346,7 @@ def build_context(
 ) -> VerdictContext:
     """Returns what is known of runs whose summary has these parts; `examined` are its `judges`."""
     of_judges, none = controls.judges, controls.samples == 0
-    without: Sees = "off" if controls.steps is None else "unknown"
+    without: Sees = "unknown" if controls.automatic else "off"
     words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
     judges = dict.fromkeys(judge for result in results for judge in result.every_judge)
     asked = {judge for result in results for judge, given in reply_origins(result).items() if given == "asked"}

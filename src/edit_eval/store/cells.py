@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from edit_eval.config.identity import Identity, canonical_json, digest, digest_of_text
@@ -48,11 +48,6 @@ class Cells:
         self._kinds = kinds()
         self._takes = [(kind, takes) for kind in self._kinds.values() if (takes := kind.sample_predicate(experiment))]
         self._taken = {n: kind for kind, takes in self._takes for n, of in enumerate(experiment.samples) if takes(of)}
-        for kind in self._kinds.values():
-            if kind is not EDITS:
-                begin = self.n_subjects
-                self._others += kind.unfold(experiment)
-                self._of_kind[kind.name] = range(begin, self.n_subjects)
         self._asked = [experiment.questions_by_judge[judge.name] for judge in experiment.judges]
         self._judgement_subject, self._judgement_judge = array("q"), array("q")
         self._judgement_repeat = array("q")
@@ -66,8 +61,10 @@ class Cells:
         self._place = dict(zip(self.judges_of_one, before, strict=False))
         for edit in range(self.edits):
             self._unfold(edit, self.judges_of_one)
-        for number, subject in enumerate(self._others, self.edits):
-            self._unfold(number, subject.judges, 0 if self._kinds[subject.kind].repeated else 1)
+        for kind in self._kinds.values():
+            if kind is not EDITS:
+                self._of_kind[kind.name] = range(self.n_subjects, self.n_subjects)
+                self.extend(kind, kind.unfold(experiment))
 
     def _unfold(self, subject: int, judges: Sequence[int], repeats: int = 0) -> None:
         sample, readings = self.sample(subject), self._experiment.readings
@@ -81,6 +78,16 @@ class Cells:
                 self._cell_judgement.extend([number] * count)
                 self._first_cell.append(self._first_cell[-1] + count)
         self._first_judgement.append(len(self._judgement_subject))
+
+    def extend(self, kind: Kind, subjects: Iterable[Subject]) -> range:
+        """Adds subjects of a kind behind all others, which is behind all others of it; returns their numbers."""
+        begin = self.n_subjects
+        for number, subject in enumerate(subjects, begin):
+            self._others.append(subject)
+            self._unfold(number, subject.judges, 0 if kind.repeated else 1)
+        assert self._of_kind[kind.name].stop == begin
+        self._of_kind[kind.name] = range(self._of_kind[kind.name].start, self.n_subjects)
+        return range(begin, self.n_subjects)
 
     def append(self) -> None:
         """Adds the edit of a sample that was added: there is one edit model, one edit seed, and no other subject."""
@@ -257,3 +264,13 @@ def seed_of_edit(model: Identity, edit_seed: int, sample: Sample) -> int:
 def sources_of(sample: Sample) -> list[str]:
     """Returns the digests of a sample's own source pictures."""
     return [picture.digest for name, picture in sample.pictures.items() if name.startswith("source")]
+
+
+def make_edit_key(
+    experiment: Experiment, model: Identity, edit_seed: int, sample: Sample, sources: Sequence[str], instruction: str
+) -> str:
+    """Returns the key of an experiment's edit, made from `sources` as in `edit_key`; a mask comes behind them."""
+    mask = experiment.mask_of(model.name, sample)
+    shown = sources if mask is None else [*sources, f"mask {mask.digest}"]
+    seed = seed_of_edit(model, edit_seed, sample)
+    return edit_key(experiment.identity_in_key(model, sample), shown, instruction, seed)

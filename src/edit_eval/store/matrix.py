@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
@@ -23,14 +23,13 @@ from edit_eval.protocols.judging import (
     rule_out_question,
     score,
 )
-from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
+from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
-from edit_eval.store.cells import REPEAT_STRIDE, Cells, edit_key, replay_key, reply_key, seed_of_edit, sources_of
+from edit_eval.store.cells import REPEAT_STRIDE, Cells, make_edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
-from edit_eval.store.subjects.contract import InputPicture
+from edit_eval.store.subjects.contract import InputPicture, Kind, Subject
 from edit_eval.store.subjects.kinds import EDITS, kinds
-from edit_eval.store.subjects.stages import Stages
 from edit_eval.text import Text
 
 SHORT = 64
@@ -73,8 +72,8 @@ class Matrix:
         """What judges have answered."""
         self._alone = not (experiment.uses_previous_pictures or experiment.predecessors)
         """True if whoever judges an edit sees no other one."""
-        self.stages = Stages(self)
-        """Which battles and controls are to be judged by now."""
+        self.retry: Callable[[Status], bool] = lambda status: False
+        """Which failing replies of earlier starts are forgotten."""
 
     # -- edits --
 
@@ -104,19 +103,45 @@ class Matrix:
         self._alone = not self.experiment.uses_previous_pictures
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
-        key = edit_key(
-            self.experiment.identity_in_key(model, sample),
-            sources_of(sample),
-            sample.instruction,
-            seed_of_edit(model, edit_seed, sample),
-        )
+        key = make_edit_key(self.experiment, model, edit_seed, sample, sources_of(sample), sample.instruction)
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
+        self._grow()
+        return number
+
+    def unfold_more(self) -> list[int]:
+        """Adds the subjects that are to be judged, too, by what is said of those there are; returns their numbers."""
+        return [
+            number
+            for kind in kinds().values()
+            for more in iter(partial(kind.unfold_more, self), ())
+            for number in self._extend(kind, more)
+        ]
+
+    def unfold_rest(self) -> None:
+        """Adds all subjects that may come, whatever is said."""
+        for kind in kinds().values():
+            if rest := [*kind.unfold_rest(self)]:
+                self._extend(kind, rest)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds of battles so far."""
+        last = self.cells.subjects_of("battle")[-1:]
+        return 1 + max((self.cells.subject(number).round for number in last), default=0)
+
+    def _extend(self, kind: Kind, subjects: Iterable[Subject]) -> range:
+        numbers, first = self.cells.extend(kind, subjects), len(self._keys)
+        self._grow()
+        vars(self).pop("_others_of", None)
+        self.forget_failures(range(first, len(self.cells)))
+        return numbers
+
+    def _grow(self) -> None:
         new = len(self.cells) - len(self._keys)
         self._readings += [None] * new
         self._keys += [""] * new
         self._settled += [None] * (self.cells.judgements - len(self._settled))
-        return number
 
     def edit_parts(self, number: int) -> tuple[Identity, int, Sample]:
         """Returns edit model, edit seed and sample of an edit."""
@@ -134,8 +159,11 @@ class Matrix:
         return self.samples[self.cells.sample(subject)]
 
     def sources(self, edit: int) -> dict[str, InputPicture]:
-        """Returns the pictures given to the edit model, by name, in order."""
+        """Returns the pictures given to the edit model, by name, in order; a mask last."""
         sources = {name: shown for name, shown in self.context_pictures(edit).items() if name.startswith("source")}
+        model, _, sample = self.edit_parts(edit)
+        if mask := self.experiment.mask_of(model.name, sample):
+            sources["mask"] = InputPicture(mask.path, mask.digest)
         before = self.origins.source_edit_of(edit)
         if before is not None and before != self.origins.predecessor(edit):
             sources["source"] = InputPicture.from_edit(self.edits[before])
@@ -384,6 +412,16 @@ class Matrix:
         self.answers.forget(lookup)
         self._invalidate_cells(lookup)
 
+    def forget_failures(self, cells: Iterable[int]) -> None:
+        """Forgets the failing replies of these cells that are to be retried (`retry`)."""
+        for cell in cells:
+            if not self.replies(cell) or (status := self.reading(cell).status) in (OK, PENDING):
+                continue
+            # An edit needs its critique: retrying lost edits means asking for the critique again.
+            tells = self.critiques.edits_told(self.cells.judgement_of(cell))
+            if self.retry(status) or (tells and self.retry(EDIT_LOST[0])):
+                self.forget_replies(cell)
+
     def _invalidate_cells(self, lookup: Lookup) -> list[int]:
         cells = self.answers.cells(lookup)
         for cell in cells:
@@ -539,8 +577,6 @@ class Matrix:
             return SKIPPED, self.sample_of(edit).fault or Text("outside of the share about which the judge is asked")
         if self.is_void(edit):
             return SKIPPED, Text("both are one edit, which was kept")
-        if not self.is_open(edit):
-            return PENDING, ""
         shown = self.visible_edits_of(edit)
         if absent := [self.edits[number] for number in shown[::-1] if self.edits[number].status is not OK]:
             # Of two edits, one may have failed while the other is pending.
@@ -552,41 +588,30 @@ class Matrix:
         return None
 
     def rows(self, kind: str) -> Iterator[Judgement]:
-        """Yields every judgement of a kind of subject that is to be judged by now."""
+        """Yields every judgement of a kind of subject."""
         return kinds()[kind].rows(self)
 
     def judgements(self) -> Iterator[Judgement]:
         """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample."""
         return self.rows("edit")
 
-    def is_open(self, subject: int) -> bool:
-        """True if a subject is to be judged by now: its stage is open (`Stages`), and it is something to judge."""
-        return subject < self.cells.edits or not (subject in self.stages.closed or self.is_void(subject))
-
-    def list_open_subjects(self, kind: str) -> Sequence[int]:
-        """Returns the subjects of a kind that are to be judged by now, in order."""
-        return [number for number in self.cells.subjects_of(kind) if self.is_open(number)]
+    def list_subjects(self, kind: str) -> Sequence[int]:
+        """Returns the subjects of a kind that are something to judge, in order."""
+        return [number for number in self.cells.subjects_of(kind) if not self.is_void(number)]
 
     def battles_of(self, sample: int) -> list[int]:
-        """Returns the battles of a sample, by its position, that are to be judged by now."""
+        """Returns the battles of a sample, by its position."""
         edits = range(sample, self.cells.edits, len(self.samples))
         about = sorted({number for edit in edits for number in self._others_of.get(edit, ())})
         battles = self.cells.subjects_of("battle")
-        return [number for number in about if number in battles and self.is_open(number)]
-
-    def open_judgements(self) -> Iterator[int]:
-        """Yields the numbers of all judgements that are to be made by now."""
-        cells = self.cells
-        yield from range(cells.first_judgement(cells.edits))
-        for subject in filter(self.is_open, range(cells.edits, cells.n_subjects)):
-            yield from cells.judgements_of(subject)
+        return [number for number in about if number in battles and not self.is_void(number)]
 
     @property
     def pending(self) -> int:
         """Number of judgements still pending, controls included. Without judges, of edits."""
         if not self.judges:
             return sum(edit.status is Status.PENDING for edit in self.edits)
-        return sum(map(self.is_pending, self.open_judgements()))
+        return sum(map(self.is_pending, range(self.cells.judgements)))
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:

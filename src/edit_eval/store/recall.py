@@ -14,7 +14,7 @@ import msgspec
 
 from edit_eval.errors import PictureError, RunDirectoryError
 from edit_eval.pictures import open_picture, pixel_digest
-from edit_eval.records import EDIT_LOST, LONGEST, NO_EDIT, Edit, Reply, Status, no_garbage
+from edit_eval.records import LONGEST, NO_EDIT, Edit, Reply, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.journal import Lines, Record
 from edit_eval.store.matrix import OK, PENDING, Matrix
@@ -136,13 +136,14 @@ def load_journals(
         matrix.edits[number] = edit
     for number in (n for n, edit in recalled.items() if edit.status in NO_EDIT):
         matrix.origins.fail_dependents(number)
-    _load_replies(matrix, replies, retry)
+    matrix.retry = retry
+    _load_replies(matrix, replies)
     matrix.critiques.apply_critiques()
     if matrix.critiques.any:
-        _forget(matrix, retry)  # what is said of kept edits is known only now
+        matrix.forget_failures(range(len(matrix.cells)))  # what is said of kept edits is known only now
+    matrix.unfold_more()
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # here, while garbage collection is off: these are a million objects
-    matrix.stages.open_stages()
     noticed: list[str] = []
     if missing := len(made) - len(there):
         noticed.append(Text("{} missing or of the wrong size: made again", _pictures(missing)))
@@ -160,8 +161,8 @@ def load_run_journals(
     return load_journals(matrix, run.read("edits"), run.read("replies"), run.path, retry, verify=verify)
 
 
-def _load_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[Status], bool]) -> None:
-    """Takes in all replies but the failing ones for whose status `retry` is true."""
+def _load_replies(matrix: Matrix, replies: Iterable[Record]) -> None:
+    """Takes in all replies but the failing ones that are to be retried."""
     try:
         for segment in _segments(replies):
             seen = set[Hashable]()  # in one start nothing is asked twice
@@ -178,18 +179,7 @@ def _load_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[St
             replies.rewind()
         for line in chain.from_iterable(_segments(replies)):
             matrix.record_reply(lookup_of(line, matrix), line.ask, line.reply)
-    _forget(matrix, retry)
-
-
-def _forget(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
-    """Forgets the failing replies for whose status `retry` is true."""
-    for cell in range(len(matrix.cells)):
-        if not matrix.replies(cell) or (status := matrix.reading(cell).status) in (OK, PENDING):
-            continue
-        # An edit needs its critique: retrying lost edits means asking for the critique again.
-        tells = matrix.critiques.edits_told(matrix.cells.judgement_of(cell))
-        if retry(status) or (tells and retry(EDIT_LOST[0])):
-            matrix.forget_replies(cell)
+    matrix.forget_failures(range(len(matrix.cells)))
 
 
 def lookup_of(line: ReplyLine, matrix: Matrix) -> Lookup:

@@ -33,7 +33,7 @@ from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_run_journals, refuse_to_resume, where_of
-from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
+from edit_eval.store.run_directory import RunDirectory, Shard, refuse_copy, what_mends
 from edit_eval.text import Text, join_texts, pluralize
 
 RUNS = Path("runs")
@@ -122,8 +122,6 @@ class Place:
     """For a named folder: what earlier runs have, which is reported but not reused."""
     recalled: LoadedJournals | None = None
     """The folder's journals, if they were read to choose it."""
-    experiment: Experiment | None = None
-    """The evaluation, with the controls that the run found there was begun with (`Experiment.as_recorded`)."""
     new_for: str = ""
     """The configuration a new folder is named after; if another process makes it first, the next free name is used."""
 
@@ -230,29 +228,28 @@ def choose_run_folder(
     `RunDirectoryError` if an entry of `reuse_from` is not a run directory.
     """
     others = tuple(RunDirectory.open_existing(Path(folder)) for folder in reuse_from)
+    for other in others:
+        refuse_copy(other.path)
     if named is not None:
         folder = Path(named)
         recalled = None
-        with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
-            now = now.as_recorded(read_experiment(RunDirectory.open_existing(folder)))
         with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
             recalled = _load_folder(folder, Matrix(now), retry)
         elsewhere: Mapping[Path, Offer] = {}
         if not others:
             earlier = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
             elsewhere = _sources(earlier, recalled.matrix if recalled else Matrix(now))
-        return Place(folder, others=others, recalled=recalled, elsewhere=elsewhere, experiment=now)
+        return Place(folder, others=others, recalled=recalled, elsewhere=elsewhere)
     earlier = runs_of(name)[:LOOKED_AT]
     for folder in earlier:
         before = None
         with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
             before = read_experiment(RunDirectory.open_existing(folder))
-        if (mine := now.as_recorded(before)).is_same_evaluation(before):
-            recalled = _load_folder(folder, Matrix(mine), retry)
-            return Place(folder, others=others, found=True, recalled=recalled, experiment=mine)
+        if now.is_same_evaluation(before):
+            return Place(folder, others=others, found=True, recalled=_load_folder(folder, Matrix(now), retry))
     sources = tuple(_sources(earlier, Matrix(now)))
     others += tuple(map(RunDirectory.open_existing, sources))
-    return Place(new_folder(name), others=others, sources=sources, experiment=now, new_for=name)
+    return Place(new_folder(name), others=others, sources=sources, new_for=name)
 
 
 def refuse_an_unfit_python() -> None:
@@ -347,6 +344,7 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
     sources = {}
     for run in runs if wanted or asked else ():
         try:
+            refuse_copy(run)
             directory = RunDirectory.open_existing(run)
             made = [r for r in directory.read("edits") if r["status"] == Status.OK.value and r["key"] in wanted]
             there, about = {r["key"] for r in made}, {tuple(map(r.get, _EDIT)) for r in made}
@@ -456,7 +454,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
             if not matrix.answers.replies_of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
                 take(key, records, {})
                 waiting += 1
-    matrix.stages.open_stages()
+    matrix.unfold_more()
     return taken, waiting
 
 

@@ -68,7 +68,7 @@ class JudgementTable:
 
     def judgements_without_copies(self) -> Iterator[Judgement]:
         """Yields every judgement that a judge was or is to be asked for: none of a kept edit."""
-        every = map(self._matrix.judgement, self._matrix.open_judgements())
+        every = map(self._matrix.judgement, range(self._matrix.cells.judgements))
         yield from (judgement for judgement in every if not judgement.made_in)
 
     @property
@@ -80,12 +80,7 @@ class JudgementTable:
     @property
     def rounds(self) -> int:
         """Number of rounds of battles begun so far."""
-        return self._matrix.stages.highest_stage("battle")
-
-    @property
-    def future_subjects(self) -> frozenset[int]:
-        """Numbers of battles and controls that are not to be judged yet."""
-        return self._matrix.stages.closed
+        return self._matrix.rounds
 
     # -- what the rows are about --
 
@@ -156,7 +151,7 @@ class LiveTable(JudgementTable):
     def read_updates(self) -> frozenset[str]:
         """Takes in what was written since; returns the ids of the samples about which something has changed."""
         changed = frozenset((*self._new_edits(), *self._new_replies()))
-        self._matrix.stages.open_stages()
+        self._matrix.unfold_more()
         return changed & self._places.keys()
 
     def _new_edits(self) -> Iterator[str]:

@@ -612,7 +612,7 @@ class Engine:
         self._do(self._policy.report_ended(replica, retired=True))
 
     def _say_retired(self, replica: Replica, reason: str) -> None:
-        self._watch.note(Text("{} has been retired: {}", replica.name, reason))
+        self._watch.note(Text("{} is not used any more: {}", replica.name, reason))
         self._records.event(
             "retired", replica=replica.name, model=replica.model.key, place=list(replica.place), reason=reason
         )

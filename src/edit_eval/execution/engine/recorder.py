@@ -151,7 +151,10 @@ class Recorder:
                 "task": task.number,
                 "kind": "edit",
                 "pictures": [
-                    *({"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()),
+                    *(
+                        {"name": name, **self._picture(shown), **({"mask": True} if name == "mask" else {})}
+                        for name, shown in self._sources(number).items()
+                    ),
                     *finished,
                 ],
                 **({"lacking": lacking} if lacking else {}),
@@ -381,8 +384,8 @@ class Recorder:
                     self._work.settle(work_number(cell))
 
     def _about(self, number: int) -> list[int]:
-        shown = filter(self._matrix.is_open, self._matrix.subjects_showing(number))
-        return [cell for edit in shown for cell in self._matrix.cells.cells_of_subject(edit)]
+        shown = self._matrix.subjects_showing(number)
+        return [cell for subject in shown for cell in self._matrix.cells.cells_of_subject(subject)]
 
     def _record_answer(self, put: Put, task: Task, reply: Reply, result: AnswerResult) -> None:
         """Records an answer. It counts for its key, and so for all cells that have it, even if the picture that was

@@ -28,7 +28,7 @@ def fill_work(
     by_category: bool = False,
     pilot: PilotCells = PilotCells(),  # noqa: B008 (it cannot change)
     mine: Container[int] | None = None,
-    opened: Container[int] | None = None,
+    added: Container[int] | None = None,
 ) -> None:
     """Adds a task for every pending edit and every batch with a pending cell.
 
@@ -38,7 +38,7 @@ def fill_work(
     pilot, and so are the edits that they wait for.
 
     With `mine`, positions of samples, only those are done: the others are another shard's, and no batch mixes them.
-    With `opened`, subjects (`Matrix.look`), only those are added: the rest is there already, or done.
+    With `added`, subjects (`Matrix.unfold_more`), only those are added: the rest is there already, or done.
 
     A batch waits for the edits that its subjects wait for, and for the cells whose replies its questions need.
     """
@@ -46,12 +46,12 @@ def fill_work(
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
     asked, beside = list[list[int]](), list[list[int]]()  # what counts may be part of a pilot, what does not comes last
     for judge in range(len(matrix.judges)):
-        asked += _batches(matrix, judge, batches) if opened is None else []
+        asked += _batches(matrix, judge, batches) if added is None else []
         for kind in kinds().values():
             if kind is not EDITS:
                 (asked if kind.counts else beside).extend(_batches_of_kind(matrix, kind, judge, batches))
-    if opened is not None:
-        asked, beside = ([cells for cells in some if matrix.about(cells[0]) in opened] for some in (asked, beside))
+    if added is not None:
+        asked, beside = ([cells for cells in some if matrix.about(cells[0]) in added] for some in (asked, beside))
     if mine is not None:
         asked, beside = (
             [cells for cells in some if matrix.cells.sample(matrix.about(cells[0])) in mine] for some in (asked, beside)
@@ -74,7 +74,7 @@ def fill_work(
     edits = [
         (phase([number], number in first), f"edit:{made_with(edit.edit_model)}", [number])
         for number, edit in enumerate(matrix.edits)
-        if opened is None and _is_pending(matrix, number) and (mine is None or matrix.cells.sample(number) in mine)
+        if added is None and _is_pending(matrix, number) and (mine is None or matrix.cells.sample(number) in mine)
     ]
     judging = [
         (
@@ -155,12 +155,16 @@ def count_remaining_work(matrix: Matrix, *, later_rounds: bool = True) -> dict[s
     for cell in range(len(matrix.cells)):
         subject = matrix.about(cell)
         control = matrix.cells.kind(subject).by_the_way
-        if is_left(matrix, cell) and ((later_rounds and not control) or matrix.is_open(subject)):
+        if is_left(matrix, cell):
             if matrix.can_be_asked(cell):
                 if (lookup := matrix.lookup(cell)) in seen:
                     continue
                 seen.add(lookup)
             asked[matrix.judge_of(cell).name][control] += 1
+    for later in (more for kind in kinds().values() for more in kind.unfold_rest(matrix) if later_rounds):
+        for judge in later.judges:
+            name, often = matrix.judges[judge].name, matrix.cells.repeats[judge] * matrix.experiment.readings
+            asked[name][0] += often * len(matrix.experiment.questions_by_judge[name][later.sample])
     work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
     return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 
@@ -215,7 +219,7 @@ def _batches_of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[st
     of_sample = batches[matrix.judges[judge].name]
     size = max(Counter(of_sample).values(), default=1)
     members: dict[tuple[Hashable, int, int, str], list[int]] = {}
-    for number in matrix.list_open_subjects(kind.name):
+    for number in matrix.list_subjects(kind.name):
         for judgement in matrix.cells.judgements_of(number):
             _, its_judge, repeat = matrix.cells.judgement_parts(judgement)
             if its_judge != judge:

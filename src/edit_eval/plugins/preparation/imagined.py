@@ -84,7 +84,7 @@ def imagine_experiment(configuration: Configuration, categories: Sequence[str]) 
         control_samples=0 if controls == "auto" else controls,
         more_controls={name: identify_class("control", name) for name in evaluation.more_controls},
     )
-    return made.with_stepwise_controls() if controls == "auto" else made
+    return made.with_cheap_controls() if controls == "auto" else made
 
 
 def _as_written(section: ModelSection, folder: Path, kind: str) -> Identity:
@@ -136,7 +136,7 @@ def resize_experiment(experiment: Experiment, samples: int) -> Experiment:
             if copy >= own.get(position, 0):
                 beside.add(made[-1].id)
     resized = replace(experiment, samples=tuple(made), beside=frozenset(beside))
-    return resized if experiment.control_steps is None else resized.with_stepwise_controls()
+    return resized.with_cheap_controls() if experiment.automatic_controls else resized
 
 
 def _copies(categories: Sequence[str], samples: int) -> list[int]:
@@ -184,7 +184,8 @@ class ImaginedWork:
 
         def part(experiment: Experiment, everything: Sequence[Sample], times: int = 1) -> _Part:
             matrix = Matrix(experiment)
-            matrix.stages.open_all_stages(but="battle" if first_round else "")
+            if not first_round:
+                matrix.unfold_rest()
             return _Part(matrix, batches_of(batch_sizes, everything), times)
 
         if self.samples == there:
@@ -195,7 +196,7 @@ class ImaginedWork:
             first = resize_experiment(experiment, size + rest)
             self._parts = [part(first, first.samples)]
             if blocks > 1:
-                others = replace(resize_experiment(experiment, size), control_samples=0, control_steps=None)
+                others = replace(resize_experiment(experiment, size), control_samples=0)
                 self._parts.append(part(others, others.samples, blocks - 1))
         self._pilot = choose_pilot(self._parts[0].matrix) if pilot else PilotCells()
 
@@ -250,7 +251,7 @@ class ImaginedWork:
             times
             * sum(
                 matrix.judges[matrix.cells.judgement_parts(number)[1]].name == judge
-                for battle in matrix.list_open_subjects("battle")
+                for battle in matrix.cells.subjects_of("battle")
                 if not matrix.sample_of(battle).fault
                 for number in matrix.cells.judgements_of(battle)
             )
@@ -258,9 +259,9 @@ class ImaginedWork:
         )
 
     @property
-    def most_rounds(self) -> int:
+    def rounds(self) -> int:
         """The most rounds of battles that any judge may be asked."""
-        return self._parts[0].matrix.stages.most["battle"]
+        return self._parts[0].matrix.rounds
 
     @cached_property
     def controls(self) -> ControlQuestions:
@@ -274,5 +275,5 @@ class ImaginedWork:
 
 def _units(experiment: Experiment) -> int:
     """Returns how many edits and questions an experiment has, without controls."""
-    cells = Cells(replace(experiment, control_samples=0, control_steps=None))
+    cells = Cells(replace(experiment, control_samples=0))
     return cells.edits + len(cells)

@@ -143,7 +143,7 @@ class Tally:
         for edit in table.edits_of_work:
             if own is None or edit.sample_id in own:
                 self._edits.set_status(address_of(edit), edit.status)
-        self._table, self._closed = table, table.future_subjects
+        self._table, self._rounds = table, table.rounds
         for row in rows:
             if own is not None and row.sample_id not in own:
                 continue
@@ -157,15 +157,13 @@ class Tally:
             group.pending += row.status is Status.PENDING
             group.set_judgement(row, self._scoring[row.judge].headline)
 
-    def _take_opened(self) -> None:
-        """Adds the battles of rounds and the controls of steps begun since the last call."""
-        if self._closed != self._table.future_subjects:
-            self._closed, own = self._table.future_subjects, self._table.shard
-            for row in self._table.rows("battle", "control"):
+    def _add_rounds(self) -> None:
+        """Adds the battles of rounds begun since the last call."""
+        if self._rounds != self._table.rounds:
+            self._rounds, own = self._table.rounds, self._table.shard
+            for row in self._table.rows("battle"):
                 if own is None or row.sample_id in own:
-                    (self._judgements if row.kind == "battle" else self._controls).set_status(
-                        address_of(row), row.status
-                    )
+                    self._judgements.set_status(address_of(row), row.status)
 
     def edit(self, edit: Edit, now: float) -> None:
         """Counts a finished edit; one that is kept is none."""
@@ -177,13 +175,12 @@ class Tally:
         """Counts a finished judgement, perhaps one without an edit; returns a summary with the last of a category."""
         address, status = address_of(judgement), judgement.status
         if is_control(judgement):
-            self._take_opened()
             self._controls.set_status(address, status)
             return None
         if judgement.n_asked:
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
-            self._take_opened()
+            self._add_rounds()
             self._judgements.set_status(address, status)
             return None
         key = group_of(judgement)

@@ -11,7 +11,6 @@ from edit_eval.records import Status
 from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.votes import tables_of, votes_of
 from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
-from edit_eval.text import Text
 
 
 class Battles(Kind):
@@ -24,6 +23,29 @@ class Battles(Kind):
     name = "battle"
 
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
+        return [subject for subject in self._unfold_rounds(experiment) if not subject.round]
+
+    def unfold_more(self, matrix: MatrixState) -> Iterable[Subject]:
+        """Returns the next round, if all battles so far are final and some edit models cannot be told apart yet."""
+        numbers = matrix.list_subjects(self.name)
+        rows = [matrix.judgement(judgement) for number in numbers for judgement in matrix.cells.judgements_of(number)]
+        if any(row.status is Status.PENDING for row in rows) or not (rest := self.unfold_rest(matrix)):
+            return ()
+        begun = rest[0].round
+        models = [model.name for model in matrix.edit_models]
+        tables = tables_of(judge.scoring.scales for judge in matrix.judges if judge.of_two)
+        for judge in matrix.judges:
+            if judge.of_two and (looks := judge.scoring.looks) > begun:
+                its = [row for row in rows if row.judge == judge.name]
+                if not all_differ(votes_of(its, judge.scoring.headline, matrix.samples), models, tables, looks):
+                    return [subject for subject in rest if subject.round == begun]
+        return ()
+
+    def unfold_rest(self, matrix: MatrixState) -> list[Subject]:
+        extended = any(judge.of_two and judge.scoring.looks > 1 for judge in matrix.judges)
+        return self._unfold_rounds(matrix.experiment)[len(matrix.cells.subjects_of(self.name)) :] if extended else []
+
+    def _unfold_rounds(self, experiment: Experiment) -> list[Subject]:
         judges_of_battle: dict[tuple[int, int, int, int, int], list[int]] = {}
         for place, judge in enumerate(experiment.judges):
             for number, sample in enumerate(experiment.samples) if judge.of_two else ():
@@ -33,8 +55,10 @@ class Battles(Kind):
                 for (turn, pairs), edit_seed in product(enumerate(rounds), range(experiment.edit_seeds)):
                     for column, other in pairs:
                         judges_of_battle.setdefault((turn, number, edit_seed, column, other), []).append(place)
-        for (turn, number, edit_seed, column, other), judges in sorted(judges_of_battle.items()):
-            yield Subject(self.name, number, column, other, edit_seed, turn, judges=tuple(judges))
+        return [
+            Subject(self.name, number, column, other, edit_seed, turn, judges=tuple(judges))
+            for (turn, number, edit_seed, column, other), judges in sorted(judges_of_battle.items())
+        ]
 
     def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         of = cells.subject(number)
@@ -62,24 +86,3 @@ class Battles(Kind):
     def batch_group(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         of = matrix.cells.subject(number)
         return of.round, batch_of[matrix.sample_of(number).index], of.seed
-
-    def stages(self, experiment: Experiment) -> int:
-        return max((judge.scoring.looks for judge in experiment.judges if judge.of_two), default=1)
-
-    def calls_for_more(self, matrix: MatrixState, numbers: Sequence[int], stage: int) -> bool:
-        """True if all of these are final, and some edit models cannot be told apart yet."""
-        rows = [matrix.judgement(judgement) for number in numbers for judgement in matrix.cells.judgements_of(number)]
-        if any(row.status is Status.PENDING for row in rows):
-            return False
-        models = [model.name for model in matrix.edit_models]
-        tables = tables_of(judge.scoring.scales for judge in matrix.judges if judge.of_two)
-        for judge in matrix.judges:
-            if judge.of_two and (looks := judge.scoring.looks) > stage:
-                its = [row for row in rows if row.judge == judge.name]
-                if not all_differ(votes_of(its, judge.scoring.headline, matrix.samples), models, tables, looks):
-                    return True
-        return False
-
-    def say_why(self, matrix: MatrixState, numbers: Sequence[int]) -> str:
-        now, most = max(matrix.cells.subject(number).round for number in numbers) + 1, self.stages(matrix.experiment)
-        return Text("round {} of {} at most: some edit models cannot be told apart yet", now, most)

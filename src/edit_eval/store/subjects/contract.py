@@ -26,7 +26,7 @@ class Subject(NamedTuple):
     """A second column, or for a control the sample whose edit is shown."""
     seed: int = 0
     round: int = 0
-    """Its stage (`stages.py`): a round of battles, a step of controls."""
+    """The round of a battle."""
     shows: str = ""
     """Which control."""
     judges: tuple[int, ...] = ()
@@ -138,7 +138,7 @@ class MatrixState(Protocol):
 
     def is_void(self, subject: int) -> bool: ...
 
-    def list_open_subjects(self, kind: str) -> Sequence[int]: ...
+    def list_subjects(self, kind: str) -> Sequence[int]: ...
 
     def new_edit(self, number: int) -> Edit: ...
 
@@ -159,8 +159,17 @@ class Kind:
     """True for a sample before there is an edit: edits that are told what is said of it wait for that."""
 
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
-        """Returns all subjects of this kind that an experiment has, in order."""
+        """Returns the subjects of this kind that an experiment begins with, in order."""
         raise NotImplementedError
+
+    def unfold_more(self, matrix: MatrixState) -> Iterable[Subject]:
+        """Returns those that are to be judged, too, by what is said of those there are, and nothing else: a resumed or
+        reread run has the same."""
+        return ()
+
+    def unfold_rest(self, matrix: MatrixState) -> Iterable[Subject]:
+        """Returns those that may still come, whatever is said."""
+        return ()
 
     def sample_predicate(self, experiment: Experiment) -> Callable[[Sample], bool] | None:
         """Returns what says of a sample that its edits are of this kind, and no edits like others; None of none."""
@@ -200,23 +209,7 @@ class Kind:
         each sample's edits, by the sample's index."""
         raise NotImplementedError
 
-    def stages(self, experiment: Experiment) -> int:
-        """Returns how many stages those of this kind may come to."""
-        return 1
-
-    def line(self, subject: Subject) -> Hashable:
-        """Returns what those have in common that come from stage to stage together."""
-        return None
-
-    def calls_for_more(self, matrix: MatrixState, numbers: Sequence[int], stage: int) -> bool:
-        """True if the stage behind this one opens, by what is said of those of a line so far, and nothing else."""
-        raise NotImplementedError
-
-    def say_why(self, matrix: MatrixState, numbers: Sequence[int]) -> str:
-        """Returns a line for people on a stage that has opened: why these are to be judged, too."""
-        raise NotImplementedError
-
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of this kind that there is by now."""
-        for number in matrix.list_open_subjects(self.name):
+        for number in matrix.list_subjects(self.name):
             yield from map(matrix.judgement, matrix.cells.judgements_of(number))
