@@ -259,7 +259,7 @@ class _Work:
     command: Sequence[str]
 
     @cached_property
-    def _measured(self) -> dict[tuple[str, int], Mapping[str, float]]:
+    def _distances_by_edit(self) -> dict[tuple[str, int], Mapping[str, float]]:
         return {}
 
     @cached_property
@@ -320,7 +320,7 @@ class _Work:
                     len(self.pictures),
                 ),
             )
-        near = self._hold_within(found := self._measure_pairs())
+        near = self._hold_against_limits(found := self._measure_pairs())
         if near.get("ending") != "same_pictures":
             rows = self._add_own_noise(found)
             answer = replace(answer, noise=self._noise[1], noise_kind=self._noise[0])
@@ -425,10 +425,10 @@ class _Work:
 
     def _measure(self, pair: EditPair) -> Mapping[str, float]:
         key = _key(pair.reference)
-        if key not in self._measured:
+        if key not in self._distances_by_edit:
             apart = dict.fromkeys((distance.name for distance in self.measures.distances), math.inf)
-            self._measured[key] = self.measures.measure(*map(levels, pair.paths)) if pair.both else apart
-        return self._measured[key]
+            self._distances_by_edit[key] = self.measures.measure(*map(levels, pair.paths)) if pair.both else apart
+        return self._distances_by_edit[key]
 
     def _add_own_noise(self, rows: Sequence[DistanceRow]) -> list[DistanceRow]:
         """Returns the rows with how far the reference is from itself, and whether the candidate is further."""
@@ -450,7 +450,7 @@ class _Work:
             added.append(row._replace(own=themselves, tests=tuple(tests)))
         return added
 
-    def _hold_within(self, rows: Sequence[DistanceRow]) -> dict[str, Any]:
+    def _hold_against_limits(self, rows: Sequence[DistanceRow]) -> dict[str, Any]:
         """Returns the ending if enough lie within D; else why not."""
         deciding = [row for row in rows if row.limit is not None]
         within = np.all([row.values <= self.limits[row.distance.name] for row in deciding], axis=0)
