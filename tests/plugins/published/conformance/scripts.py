@@ -56,6 +56,7 @@ def module_of(name: str) -> Any:
 REPOSITORIES: Mapping[str, tuple[str, str]] = {
     "viescore": ("stepfun-ai/Step1X-Edit", "570eba6ebda0c45c013983a483afbf2fd12bfcbc"),
     "imgedit": ("PKU-YuanGroup/ImgEdit", "547185d12c08267a862b94248576e1746e479937"),
+    "rededit": ("FireRedTeam/FireRed-Image-Edit", "456d010bd3f9bd727f1ab7fe60838caf6ee479e6"),
     "kris": ("ByteDance-Seed/Bagel", "056b5fd51a88c1eb4547318609e25d40080fcf87"),
     "risebench": ("PhoenixZ810/RISEBench", "5f226519b25c005bb32fb83864bbd1845ab85c23"),
     "unireditbench": ("Maplebb/UniREditBench", "a7015c5c2d17aecb1a5af4af1b234c357d86cc7d"),
@@ -143,6 +144,26 @@ def imgedit(edit_set: Set) -> Numbers:
             return {"Overall": sum(types_.values()) / len(types_)}
 
     return numbers_of(["Overall"], run)
+
+
+def rededit(edit_set: Set) -> Numbers:
+    """Where nothing can be read they print 0, which is a number of no edit: here there is none."""
+
+    def run() -> Mapping[str, Any]:
+        genai = stub("google.genai", types=stub("google.genai.types"))
+        google = {"google": stub("google", genai=genai), "google__genai": genai, "tqdm": stub("tqdm")}
+        with theirs(folder_of("rededit") / "rededit_bench", **google):
+            os.environ.setdefault("GEMINI_API_KEY", "none")
+            script = module_of("redbench_eval")
+            replies: dict[str, Any] = {}
+            for place, edit in enumerate(edit_set["edits"]):
+                reply = next(iter(edit["said"].values())) if edit["said"] is not None else {"error": "no picture"}
+                replies[str(place)] = "Error: no reply" if reply is None else reply
+            about = [{"task": edit["category"]} for edit in edit_set["edits"]]
+            tasks = script.compute_edit_type_averages(script.compute_averages(replies), about)
+            return {"Overall": sum(tasks.values()) / len(tasks), **tasks}
+
+    return numbers_of(["Overall", *dict.fromkeys(edit["category"] for edit in edit_set["edits"])], run)
 
 
 KRIS_PROMPTS = {
@@ -717,7 +738,7 @@ SCRIPTS: dict[str, Callable[[Set], Numbers]] = {
     script.__name__: script
     for script in (
         *(viescore, imgedit, kris, risebench, unireditbench, magicbrush, wiseedit, omnicontext, structeditbench),
-        *(msebench, picabench, genarena, geditbench_v2),
+        *(msebench, picabench, genarena, geditbench_v2, rededit),
     )
 }
 PICTURES = {"structeditbench": pictures_of_structeditbench}

@@ -173,7 +173,7 @@ class ChatEndpoint:
         return f"{digest} {asked} {way}".strip()
 
     @staticmethod
-    def duration(parameters: Parameters) -> tuple[float, float, str] | None:
+    def duration_anywhere(parameters: Parameters) -> tuple[float, float, str] | None:
         """Returns what a plan assumes of a maker's own service; nothing is known of other servers."""
         return (5.0, 4.0, "assumed for an answer by a maker's service") if parameters.api else None
 

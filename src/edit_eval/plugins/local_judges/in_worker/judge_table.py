@@ -322,6 +322,7 @@ LINEAGES = (
     Lineage(r"qwen-?2-?vl", "Qwen2-VL", _BY_NAME),
     Lineage(r"qwen-?3-?vl", "Qwen3-VL", _BY_NAME),
     Lineage(r"qwen-?3[._][56]", "Qwen3.5", _BY_NAME),
+    Lineage(r"qwen-?4", "Qwen4", _BY_NAME),
     Lineage(r"gemma-?3n", "", "another architecture than Gemma 3"),
     Lineage(r"gemma-?3", "Gemma 3", _BY_NAME),
     Lineage(r"gemma-?4", "Gemma 4", _BY_NAME),
