@@ -147,23 +147,20 @@ def imgedit(edit_set: Set) -> Numbers:
 
 
 def rededit(edit_set: Set) -> Numbers:
-    """Where nothing can be read they print 0, which is a number of no edit: here there is none."""
+    """Where nothing can be read they print 0; here there is none."""
+    edits, genai = edit_set["edits"], stub("google.genai", types=stub("google.genai.types"))
+    google = {"google": stub("google", genai=genai), "google__genai": genai, "tqdm": stub("tqdm")}
 
     def run() -> Mapping[str, Any]:
-        genai = stub("google.genai", types=stub("google.genai.types"))
-        google = {"google": stub("google", genai=genai), "google__genai": genai, "tqdm": stub("tqdm")}
         with theirs(folder_of("rededit") / "rededit_bench", **google):
-            os.environ.setdefault("GEMINI_API_KEY", "none")
             script = module_of("redbench_eval")
-            replies: dict[str, Any] = {}
-            for place, edit in enumerate(edit_set["edits"]):
-                reply = next(iter(edit["said"].values())) if edit["said"] is not None else {"error": "no picture"}
-                replies[str(place)] = "Error: no reply" if reply is None else reply
-            about = [{"task": edit["category"]} for edit in edit_set["edits"]]
-            tasks = script.compute_edit_type_averages(script.compute_averages(replies), about)
+            said = {str(n): next(iter((edit["said"] or {"": None}).values())) for n, edit in enumerate(edits)}
+            about = [{"task": edit["category"]} for edit in edits]
+            tasks = script.compute_edit_type_averages(script.compute_averages(said), about)
             return {"Overall": sum(tasks.values()) / len(tasks), **tasks}
 
-    return numbers_of(["Overall", *dict.fromkeys(edit["category"] for edit in edit_set["edits"])], run)
+    os.environ.setdefault("GEMINI_API_KEY", "none")
+    return numbers_of(["Overall", *dict.fromkeys(edit["category"] for edit in edits)], run)
 
 
 KRIS_PROMPTS = {
@@ -743,26 +740,6 @@ SCRIPTS: dict[str, Callable[[Set], Numbers]] = {
 }
 PICTURES = {"structeditbench": pictures_of_structeditbench}
 """What is done to pictures before they are shown."""
-
-
-def sets_of(document: Mapping[str, Any]) -> list[Set]:
-    """Returns the sets of a file of rows."""
-    texts = document["replies"]
-
-    def replies(said: Any) -> Any:
-        return said if said is None else {name: None if n is None else texts[n] for name, n in said.items()}
-
-    return [
-        {
-            **edit_set,
-            "edits": [
-                {**edit, "said": replies(edit["said"])}
-                | ({"again": [*map(replies, edit["again"])]} if "again" in edit else {})
-                for edit in edit_set["edits"]
-            ],
-        }
-        for edit_set in document["sets"]
-    ]
 
 
 def rows_of(protocol: str) -> dict[str, Any]:
