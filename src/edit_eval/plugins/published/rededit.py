@@ -178,10 +178,10 @@ class REDEditScores(CriteriaProtocol):
         super().__init__(parameters, texts)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
             "Overall": lambda judgements: mean_of([*self._means(judgements).values()], UNREAD),
-            **{task: partial(self._of_task, task) for task in TASKS},
+            **{task: partial(self._average_task, task) for task in TASKS},
         }
 
-    def _of_task(self, task: str, judgements: Sequence[Judgement]) -> float:
+    def _average_task(self, task: str, judgements: Sequence[Judgement]) -> float:
         return mean_of([mean for name, mean in self._means(judgements).items() if name == task], UNREAD)
 
     def _means(self, judgements: Sequence[Judgement]) -> Mapping[str, float]:
