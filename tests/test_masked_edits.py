@@ -107,7 +107,7 @@ def test_a_mask_arrives_in_turns_too_and_what_is_outside_is_measured(tmp_path: P
     assert red_box(edit_of(made, "b")) == (10, 8, 30, 23), "a smaller mask is scaled to the source"
     assert red_box(edit_of(made, "b2")) == (5, 0, 20, 15), "the right half, and what the first turn has painted"
     assert edit_of(made, "c").getpixel((0, 0)) == GREEN
-    notes = " ".join(made.results.notes)
+    notes = " ".join(made.results.provenance.notes)
     assert "painter: it is given the masks of 3 of 4 samples" in notes
     assert "testing: it takes no mask, and is given none of the samples' 3" in notes
     outside = {j.sample_id: j.scores.get("l1_outside") for j in made.results.judgements if j.edit_model == "painter"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,8 +19,8 @@ from edit_eval.benchmarks.selection import (
     tidy_labels,
     with_predecessors,
 )
+from edit_eval.config import components
 from edit_eval.config.components import NotHere, format_class_name, identify_class, import_class, preserve_cwd
-from edit_eval.config.families import find_shared_families
 from edit_eval.config.identity import ask_classes, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.contract import SampleNames
@@ -90,7 +90,6 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     columns, _ = columns_of(models, configuration.columns.values())
     called = [column.name for column in columns]
     unasked = ask_classes(configuration.judges.values(), "judge", folder, "describe_unused_replies", ids, called)
-    families = find_shared_families(configuration.judges.values(), configuration.edit_models.values())
     if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
         raise ConfigurationError(
             Text(
@@ -114,7 +113,9 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         about=data.about,
         notes=(
             *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
-            *(*data.notes, *families, *said_of_masks),
+            *data.notes,
+            *_notes_of_checks(configuration),
+            *said_of_masks,
             *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
         ),
         finished=finished,
@@ -135,6 +136,12 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
         raise ConfigurationError(why)
     return made
+
+
+def _notes_of_checks(configuration: Configuration) -> Iterator[str]:
+    """Yields what checks that are installed have to say of the models, for whoever reads the numbers."""
+    for name in components.names("check"):
+        yield from components.import_registered("check", name)().notes(configuration)
 
 
 def _find_masked(

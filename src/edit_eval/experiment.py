@@ -24,7 +24,7 @@ from edit_eval.protocols.contract import Question, is_earlier
 from edit_eval.protocols.critiques import makers
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Picture, Refinement, Sample, no_garbage
-from edit_eval.statistics.controls import count_cheap_controls
+from edit_eval.statistics.control_counts import count_cheap_controls
 from edit_eval.text import text_from_json, text_to_json
 
 MOST_COLUMNS = 1_000

@@ -568,6 +568,42 @@ class ExaminedJudge:
     """The examiner's own document, which it alone reads."""
 
 
+@dataclass(frozen=True)
+class RunTelemetry:
+    """What devices did in a run, and what it cost."""
+
+    activities: tuple[Activity, ...] = ()
+    wall_seconds: tuple[float, ...] = ()
+    """Wall time of each start, in seconds."""
+    devices: tuple[str, ...] = ()
+    memory: tuple[MemoryUse, ...] = ()
+    """One entry for every load on every device, in the order of the loads."""
+    utilisation: tuple[Utilisation, ...] = ()
+    """At most one entry for every (start, GPU, kind); none for workers on the CPU."""
+    device_failures: tuple[DeviceFailures, ...] = ()
+    """At most one entry for every (device, model), most attempts first."""
+    spent: tuple[Spent, ...] = ()
+    """At most one entry for every model that has a price."""
+
+
+@dataclass(frozen=True)
+class RunProvenance:
+    """Where a run's results come from: what was asked, where it ran, what is known of its judges."""
+
+    configuration: Mapping[str, object] = field(default_factory=dict)
+    """Configuration of the last start with all its defaults, as plain data without secrets."""
+    resolved: Mapping[str, object] = field(default_factory=dict)
+    """Identities of `edit_models` and `judges` (as in keys) after resolving, each judge with its protocol."""
+    environment: Mapping[str, object] = field(default_factory=dict)
+    """Versions, devices and revisions recorded by the last start."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """The benchmark's description of itself: `source`, `licence`, and anything else a reader should know."""
+    examined: Mapping[str, ExaminedJudge] = field(default_factory=dict)
+    """For each judge that can be examined, what is known of it."""
+    notes: tuple[str, ...] = ()
+    """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Results:
     """All records of a run: statistics and reports read nothing else.
@@ -608,30 +644,10 @@ class Results:
     says why there is none. Shown under their names, never ranked, never a gate."""
     certificates: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """For each judge with such numbers, whether they are certified (`protocols.certificates.certificate_of`)."""
-    activities: tuple[Activity, ...] = ()
-    wall_seconds: tuple[float, ...] = ()
-    """Wall time of each start, in seconds."""
-    devices: tuple[str, ...] = ()
-    memory: tuple[MemoryUse, ...] = ()
-    """One entry for every load on every device, in the order of the loads."""
-    utilisation: tuple[Utilisation, ...] = ()
-    """At most one entry for every (start, GPU, kind); none for workers on the CPU."""
-    device_failures: tuple[DeviceFailures, ...] = ()
-    """At most one entry for every (device, model), most attempts first."""
-    spent: tuple[Spent, ...] = ()
-    """At most one entry for every model that has a price."""
-    configuration: Mapping[str, object] = field(default_factory=dict)
-    """Configuration of the last start with all its defaults, as plain data without secrets."""
-    resolved: Mapping[str, object] = field(default_factory=dict)
-    """Identities of `edit_models` and `judges` (as in keys) after resolving, each judge with its protocol."""
-    environment: Mapping[str, object] = field(default_factory=dict)
-    """Versions, devices and revisions recorded by the last start."""
-    about: Mapping[str, str] = field(default_factory=dict)
-    """The benchmark's description of itself: `source`, `licence`, and anything else a reader should know."""
-    examined: Mapping[str, ExaminedJudge] = field(default_factory=dict)
-    """For each judge that can be examined, what is known of it."""
-    notes: tuple[str, ...] = ()
-    """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
+    telemetry: RunTelemetry = field(default_factory=RunTelemetry)
+    """What devices did, and what was spent."""
+    provenance: RunProvenance = field(default_factory=RunProvenance)
+    """What was asked, and where it ran."""
 
     @property
     def coverage_judgements(self) -> tuple[Judgement, ...]:

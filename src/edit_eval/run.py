@@ -19,7 +19,7 @@ from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import FAILED, Judgement, Results, Status
+from edit_eval.records import FAILED, Judgement, Results, RunProvenance, Status
 from edit_eval.reporting.analyses import RunRecords, compute_analysis, summary_of
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.language import current_language, translate
@@ -38,6 +38,7 @@ from edit_eval.store.run_directory import RunDirectory, what_mends
 from edit_eval.store.run_file import describe_copy, open_run_path
 from edit_eval.store.run_folders import damage_error, read_experiment
 from edit_eval.store.table import JudgementTable, open_table
+from edit_eval.store.timeline import read_timeline
 from edit_eval.text import Text
 
 
@@ -147,7 +148,6 @@ class Run:
     def results(self) -> Results:
         """All records, for statistics and reports."""
         directory, table, experiment = self._directory, self.table, self.experiment
-        timeline = directory.timeline(experiment.identities)
         by_kind = table.rows_by_kind()
         judgements = tuple(by_kind["edit"])
         scoring = {judge.name: judge.scoring for judge in experiment.judges}
@@ -173,19 +173,15 @@ class Run:
                 for judge in experiment.judges
                 if getattr(judge.protocol, "published", None) or (judge.of_two and find_certificate(judge.protocol))
             },
-            activities=timeline.activities,
-            wall_seconds=timeline.wall_seconds,
-            devices=timeline.devices,
-            memory=timeline.memory,
-            utilisation=timeline.utilisation,
-            device_failures=timeline.device_failures,
-            spent=timeline.spent,
-            configuration=self._configuration,
-            resolved={} if self._damaged else directory.read_resolved_configuration(),
-            environment=directory.environment(),
-            about=experiment.about,
-            examined={judge: examination.document for judge, examination in self.judge_examinations.items()},
-            notes=tuple(filter(None, self._notes())),
+            telemetry=read_timeline(directory, experiment.identities),
+            provenance=RunProvenance(
+                configuration=self._configuration,
+                resolved={} if self._damaged else directory.read_resolved_configuration(),
+                environment=directory.environment(),
+                about=experiment.about,
+                examined={judge: examination.document for judge, examination in self.judge_examinations.items()},
+                notes=tuple(filter(None, self._notes())),
+            ),
         )
 
     def _notes(self) -> tuple[str, ...]:

@@ -488,7 +488,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         self.check(f"{verb}: what is printed has the counts", "", {}, dict(lacking))
         if chinese and spoken[1]:
             words = "".join(spoken[1].out.split())
-            notes = [note for note in Run(self.run).results.notes if "".join(str.split(note)) in words]
+            notes = [note for note in Run(self.run).results.provenance.notes if "".join(str.split(note)) in words]
             self.check(f"{verb}: notes are in Chinese", "", [], notes)
             self.check(f"{verb}: both languages have the same cells", "", {}, differing(*cells))
 

@@ -295,7 +295,7 @@ KINDS = {"source": 1.0, "blank": 0.0, "shuffled": 0.5}
 
 def judges_of(run: Results) -> Any:
     """What is recorded of a run's judges."""
-    return run.resolved["judges"]
+    return run.provenance.resolved["judges"]
 
 
 def controlled(directory: Path, source: float, **how: object) -> Results:
@@ -314,8 +314,11 @@ def controlled(directory: Path, source: float, **how: object) -> Results:
     return replace(
         run,
         controls=tuple(controls),
-        resolved={**run.resolved, "judges": judges},
-        configuration={**run.configuration, "evaluation": {"min_coverage": 1.0, "controls": 25}},
+        provenance=replace(
+            run.provenance,
+            resolved={**run.provenance.resolved, "judges": judges},
+            configuration={**run.provenance.configuration, "evaluation": {"min_coverage": 1.0, "controls": 25}},
+        ),
     )
 
 
@@ -383,12 +386,14 @@ def test_each_judge_has_its_own_controls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("off", [True, False])
 def test_switched_off_is_said_where_a_judge_could_have_had_them(tmp_path: Path, off: bool) -> None:
     run = replace(controlled(tmp_path, 1.0), controls=())
-    configuration = {**run.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0 if off else 25}}
-    run = replace(run, configuration=configuration)
+    configuration = {**run.provenance.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0 if off else 25}}
+    run = replace(run, provenance=replace(run.provenance, configuration=configuration))
     assert ("No controls were judged (evaluation.controls is 0)" in printed_controls(run)) == off
     assert ("No controls were judged" in html(run, tmp_path)) == off
     measured = [{**judge, "measures": True} for judge in judges_of(run)]
-    assert "No controls" not in printed_controls(replace(run, resolved={"judges": measured}))
+    assert "No controls" not in printed_controls(
+        replace(run, provenance=replace(run.provenance, resolved={"judges": measured}))
+    )
 
 
 def test_each_failure_is_counted_once(incomplete: Report) -> None:

@@ -116,7 +116,7 @@ def test_it_is_read_as_the_run_is(made: Path, sent: Path) -> None:
     assert edits[0] == edits[1]
     rows = [[(row.status, row.scores, row.answer) for row in run.results.judgements] for run in (was, now)]
     assert rows[0] == rows[1]
-    assert [note for note in now.results.notes if "small copies, of at most 512 pixels" in note]
+    assert [note for note in now.results.provenance.notes if "small copies, of at most 512 pixels" in note]
     assert now.results.name == "run"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edit_eval.experiment import CONTROLS, Experiment
-from edit_eval.statistics.controls import FEWEST_WITH_CONTROLS, fewest
+from edit_eval.statistics.control_counts import FEWEST_WITH_CONTROLS, fewest
 from edit_eval.text import Text, pluralize
 
 

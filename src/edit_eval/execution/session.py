@@ -58,6 +58,7 @@ from edit_eval.store.provenance import (
 )
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
 from edit_eval.store.table import JudgementTable
+from edit_eval.store.timeline import read_timeline
 from edit_eval.text import Text
 
 
@@ -292,7 +293,7 @@ class RunStart:
     @cached_property
     def _purse(self) -> CostBudget:
         """What may be spent, with what earlier starts have spent and bought."""
-        timeline = self.directory.timeline() if are_sold(self.configuration) else None
+        timeline = read_timeline(self.directory) if are_sold(self.configuration) else None
         self.recorder.submitted_before |= timeline.submitted if timeline else {}
         for sentence in describe_submissions(self.recorder.submitted_before, self.matrix.edits):
             self.spectator.note(sentence)

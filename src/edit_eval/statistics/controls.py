@@ -27,19 +27,14 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Sample
 from edit_eval.statistics.aggregates import Aggregate
+from edit_eval.statistics.control_counts import FEWEST_WITH_CONTROLS, fewest
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate, strict_lower
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.series import Series, gain
 
-FEWEST_WITH_CONTROLS = 8
-"""As many source images as may show something of a judge that is good, and not perfect."""
 USEFUL = 0.1
 """Share of the scale by which edits are to be above controls. Of fewer than 29 source images, were edits and controls
 equal on each, none shows that it is less."""
-CHEAP = 3
-"""`controls: auto` asks at most a third of the questions about edits, and about no more than `MOST` images of each
-kind: so many show a judge that puts edits four points of ten above controls in 99 of 100 runs (`bench/notes.md`)."""
-MOST = 12
 Scores = Mapping[str, Sequence[float]]
 """Of each sample its scores, by edit seed and repeat."""
 EXACT = 30
@@ -107,22 +102,6 @@ class RunControls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def off(self) -> bool:
         """True if there are none because they were turned off."""
         return self.samples == 0 and not self.automatic
-
-
-# -- how many --
-
-
-def fewest(edit_models: int) -> int:
-    """Returns the least number of source images that can show a kind of control below edits, at .05."""
-    return math.ceil(math.log2(max(1, edit_models) / ALPHA) - 1e-9)
-
-
-def count_cheap_controls(images: int, edits: int, kinds: int) -> int:
-    """Returns about how many source images `controls: auto` asks of each kind of control.
-
-    `images` are those that could have controls, `edits` how many judgements of edits a judge gives.
-    """
-    return min(images, MOST, edits // (CHEAP * max(1, kinds)))
 
 
 # -- what they show --

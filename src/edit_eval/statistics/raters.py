@@ -126,7 +126,7 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Rater]:
 
 def judge_records(results: Results) -> dict[str, Mapping[str, Any]]:
     """Returns the run's records of each judge, by its name; damaged ones are left out."""
-    judges = results.resolved.get("judges")
+    judges = results.provenance.resolved.get("judges")
     return {
         record["name"]: record
         for record in (judges if isinstance(judges, list) else ())

@@ -19,7 +19,7 @@ from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattl
 from edit_eval.statistics.compared import More
 from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.raters import reply_origins
 from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 from edit_eval.statistics.series import gain

@@ -29,10 +29,9 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -47,7 +46,6 @@ from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Picture, Sample, no_garbage
 from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
-from edit_eval.store.timeline import Timeline, timeline_of
 from edit_eval.text import Text
 
 JOURNALS = ("edits", "replies", "events")
@@ -440,10 +438,6 @@ class RunDirectory:
             if isinstance(environment, dict) and file.stem.isdigit():
                 recorded[int(file.stem)] = environment
         return recorded
-
-    def timeline(self, identities: Mapping[str, str] = MappingProxyType({})) -> Timeline:
-        """Reads what each device did, the memory it needed, how long each start took, and what was paid for whom."""
-        return timeline_of(self.read("events"), self.path / "events", self.damage, identities)
 
     # -- paths --
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
-from edit_eval.records import Activity, DeviceFailures, MemoryUse, Spent, Utilisation
-from edit_eval.store.journal import Damage, Record
+from edit_eval.records import Activity, DeviceFailures, MemoryUse, RunTelemetry, Spent, Utilisation
+from edit_eval.store.journal import Record
+from edit_eval.store.run_directory import RunDirectory
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Task = Annotated[int, msgspec.Meta(ge=-1, le=2**53)]
@@ -125,27 +125,19 @@ _Line = (
 _TAGS = frozenset(kind.__struct_config__.tag for kind in get_args(_Line))
 
 
-class Timeline(NamedTuple):
+@dataclass(frozen=True)
+class Timeline(RunTelemetry):
     """The events of a run, summarised."""
 
-    activities: tuple[Activity, ...]
-    wall_seconds: tuple[float, ...]
-    """Wall time of each start."""
-    devices: tuple[str, ...]
-    memory: tuple[MemoryUse, ...]
-    utilisation: tuple[Utilisation, ...]
-    device_failures: tuple[DeviceFailures, ...]
-    spent: tuple[Spent, ...]
-    submitted: Mapping[str, Record]
+    submitted: Mapping[str, Record] = field(default_factory=dict)
     """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
 
 
-def timeline_of(
-    records: Iterable[Record], journal: Path, damage: Damage, identities: Mapping[str, str] = MappingProxyType({})
-) -> Timeline:
-    """Returns what the records of events come to; those of `journal` that cannot be so are counted in `damage`.
+def read_timeline(directory: RunDirectory, identities: Mapping[str, str] = MappingProxyType({})) -> Timeline:
+    """Reads what each device did, the memory it needed, how long each start took, and what was paid for whom.
 
-    `identities`: the digest of each model, by its key; what was paid for a model goes by the name that it has now.
+    Lines of events that cannot be so are damage. `identities`: the digest of each model, by its key; what was paid for
+    a model goes by the name that it has now.
     """
     activities: list[Activity] = []
     wall: dict[int, float] = {}
@@ -156,7 +148,7 @@ def timeline_of(
     spending: list[_Reserved | _Charged] = []
     submitted: dict[str, Record] = {}
     unfit = 0
-    for record in records:
+    for record in directory.read("events"):
         if record.get("event") not in _TAGS:
             continue
         try:
@@ -192,22 +184,23 @@ def timeline_of(
                         kept = busy.setdefault((start, device, kind), [0, 0.0])
                         kept[0] += count
                         kept[1] += count * mean
-    damage.lines.pop(str(journal / "unfit"), None)  # read again, they are counted from zero
+    lines, where = directory.damage.lines, str(directory.path / "events" / "unfit")
+    lines.pop(where, None)  # read again, they are counted from zero
     if unfit:
-        damage.lines[str(journal / "unfit")] = unfit
+        lines[where] = unfit
     return Timeline(
-        tuple(activities),
-        tuple(wall[s] for s in sorted(wall)),
-        tuple(devices),
-        tuple(memory[stage] for stage in sorted(memory)),
-        tuple(
+        activities=tuple(activities),
+        wall_seconds=tuple(wall[s] for s in sorted(wall)),
+        devices=tuple(devices),
+        memory=tuple(memory[stage] for stage in sorted(memory)),
+        utilisation=tuple(
             Utilisation(start_number=start, device=device, kind=kind, samples=int(count), busy=total / count)
             for (start, device, kind), (count, total) in busy.items()
             if count
         ),
-        tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
-        _spent(spending, identities),
-        submitted,
+        device_failures=tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
+        spent=_spent(spending, identities),
+        submitted=submitted,
     )
 
 

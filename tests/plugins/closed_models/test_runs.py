@@ -20,6 +20,7 @@ from PIL import Image
 from closed_providers import JUDGE, Providers
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.timeline import read_timeline
 from late_imports import needs
 
 needs("aiohttp")
@@ -89,7 +90,7 @@ def instructions(providers: Providers, provider: str) -> Counter[str]:
 
 
 def spent(folder: Path) -> dict[str, Any]:
-    return {bill.model: bill for bill in RunDirectory.open_existing(folder / "run").timeline().spent}
+    return {bill.model: bill for bill in read_timeline(RunDirectory.open_existing(folder / "run")).spent}
 
 
 def made(folder: Path) -> set[tuple[str, str]]:
@@ -251,5 +252,5 @@ def submitted(folder: Path) -> set[str]:
     """The ids of what was bought in a run and is not fetched."""
     if not (folder / "run" / "events").exists():
         return set()
-    timeline = RunDirectory.open_existing(folder / "run").timeline()
+    timeline = read_timeline(RunDirectory.open_existing(folder / "run"))
     return {of["id"] for of in timeline.submitted.values() if of["id"]}

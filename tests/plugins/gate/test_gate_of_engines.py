@@ -101,7 +101,7 @@ def test_a_server_that_leaves_guidance_out_does_not_pass_whatever_its_scores(gat
     code, out, _ = gate("off", "--margin", "0.4", "--run-dir", "one")
     assert code == 3
     assert "guidance is off there" in " ".join(out.split())
-    assert any("guidance is off" in note for note in Run(folder / "one" / "candidate").results.notes)
+    assert any("guidance is off" in note for note in Run(folder / "one" / "candidate").results.provenance.notes)
     for runs, kinds in ((("baseline", "candidate"), ["unguided"]), (("candidate", "baseline"), ["first_unguided"])):
         held = compare([folder / "one" / name for name in runs]).gate
         assert ([reason.kind for reason in held.candidates[0].reasons], held.passed) == (kinds, False)

@@ -128,7 +128,12 @@ def test_results_are_in_the_hubs_own_form(command: Command, hub: WritableHub, tm
     assert entry.notes.startswith("from 0 to 10, 4 of 4 scored, judge whole (testing): not audited, ")
 
     asked = {"benchmark": {"type": "gedit", "data_path": "hub:them/bench@abc/test"}}
-    elsewhere = encode_results(replace(run.results, configuration=asked), run.summary, "me/edits", hub.url)
+    elsewhere = encode_results(
+        replace(run.results, provenance=replace(run.results.provenance, configuration=asked)),
+        run.summary,
+        "me/edits",
+        hub.url,
+    )
     [entry] = parse_eval_result_entries(yaml.safe_load(elsewhere[".eval_results/testing.yaml"]))
     assert (entry.dataset_id, entry.dataset_revision) == ("them/bench", "abc")
 

@@ -51,7 +51,7 @@ from edit_eval.reporting.comparison import gate_lines
 from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.text import Text
 
 PICTURES = 100
@@ -190,7 +190,7 @@ class _Engine:
     def facts(self) -> Mapping[str, Any]:
         """What its model said of itself when it was loaded."""
         assert self.run is not None
-        models = self.run.results.environment.get("models")
+        models = self.run.results.provenance.environment.get("models")
         name = f"edit:{self.experiment.edit_models[0].name}"
         facts = models.get(name) if isinstance(models, Mapping) else None
         return facts if isinstance(facts, Mapping) else {}
@@ -558,8 +558,8 @@ def _column(found: Mapping[str, Mapping[str, float]], name: str, pictures: Any) 
 
 def _same_models(one: Run, other: Run) -> bool:
     return bool(
-        decisive(one.results.configuration.get("edit_models"))
-        == decisive(other.results.configuration.get("edit_models"))
+        decisive(one.results.provenance.configuration.get("edit_models"))
+        == decisive(other.results.provenance.configuration.get("edit_models"))
     )
 
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.asking import Listener, load_samples, make_experiment
-from edit_eval.config.families import find_shared_families
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
 from edit_eval.config.shorthand import import_chat_endpoint
@@ -54,6 +53,7 @@ from edit_eval.plugins.preparation.cards import (
     hub_address,
     hub_answers,
 )
+from edit_eval.plugins.preparation.families import find_shared_families
 from edit_eval.plugins.preparation.fitting import (
     PlacedModel,
     checkpoint_of,
@@ -754,6 +754,10 @@ class MachineChecks(Check):
             if held := next((finding for finding in fits(context, model) if finding.stops), None):
                 fits_empty = not any(finding.stops for finding in fit_findings(model, empty, host_memory()))
                 yield replace(held, passing=fits_empty)
+
+    def notes(self, configuration: Configuration) -> Iterator[str]:
+        """Names judges that share a family with an edit model."""
+        return find_shared_families(configuration.judges.values(), configuration.edit_models.values())
 
     def choose(self, context: CheckContext) -> Choices:
         """Resolves `auto` by the memory that is free now."""

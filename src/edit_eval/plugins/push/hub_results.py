@@ -59,7 +59,7 @@ def _describe(result: Result, results: Results, summary: Summary) -> Iterator[st
     if numbers.ci95 is not None:
         yield f"95% interval {numbers.ci95[0]:.2f} to {numbers.ci95[1]:.2f}"
     yield f"{result.coverage.scored} of {result.coverage.total} scored"
-    judges: Any = results.resolved.get("judges", ())
+    judges: Any = results.provenance.resolved.get("judges", ())
     asked: dict[str, Any] = next((judge for judge in judges if judge.get("name") == result.judge), {})
     model = str((asked.get("parameters") or {}).get("model_name") or asked.get("type") or "unknown")
     yield f"judge {result.judge} ({hide_folders(model)}): {summary.judges[result.judge].line}"
@@ -68,7 +68,7 @@ def _describe(result: Result, results: Results, summary: Summary) -> Iterator[st
 
 def _find_benchmark(results: Results) -> tuple[str, str] | None:
     """Returns the data set on the Hub that the benchmark is read from, and its revision."""
-    section = results.configuration.get("benchmark")
+    section = results.provenance.configuration.get("benchmark")
     for value in section.values() if isinstance(section, dict) else ():
         if isinstance(value, str) and is_address(value) and (found := _ADDRESS.fullmatch(value)):
             return found[1], found[2] or ""

@@ -157,7 +157,7 @@ def _notes(run: Run, written: Written, *, images: bool, sources: bool, asked: bo
     if not run.has_required_coverage:
         notes.append(Text("the run is not complete; what is missing is null"))
     if images and not sources:
-        said = run.results.about.get("licence") or "unknown"
+        said = run.results.provenance.about.get("licence") or "unknown"
         notes.append(
             Text(
                 "source pictures are left out: their licence ({}) is not known to allow it; `--sources`, if you may",
@@ -280,10 +280,10 @@ _DRAWN = ("scenes", "ladder")
 
 def _sources_licence(results: Results) -> str:
     """Returns the Hub's name of a licence that allows sharing the sources; empty if none is known."""
-    benchmark = results.configuration.get("benchmark")
+    benchmark = results.provenance.configuration.get("benchmark")
     if isinstance(benchmark, dict) and benchmark.get("type") in _DRAWN:
         return "apache-2.0"
-    licence = str(results.about.get("licence", "")).strip().lower()
+    licence = str(results.provenance.about.get("licence", "")).strip().lower()
     return licence if licence in _LICENCES else ""
 
 
@@ -539,8 +539,8 @@ def card(
         "",
         "## Source",
         "",
-        f"- Benchmark: {inline(results.about.get('source') or _type(results))}",
-        f"- Licence of its pictures: {inline(results.about.get('licence') or licence or 'unknown')}",
+        f"- Benchmark: {inline(results.provenance.about.get('source') or _type(results))}",
+        f"- Licence of its pictures: {inline(results.provenance.about.get('licence') or licence or 'unknown')}",
         _describe_pictures(images=images, sources=sources),
         "",
         "## Use",
@@ -554,7 +554,7 @@ def card(
         "One row per edit. A score that is null was not given: `status` and the judge's `_status` say why; "
         "it is not 0. `summary.json` has all numbers with their intervals, `.eval_results/` the means in the form that "
         "the Hub reads in a model's own repository"
-        + (", `passports/` what an audit found of the judges." if results.examined else "."),
+        + (", `passports/` what an audit found of the judges." if results.provenance.examined else "."),
     ]
     if images and sources:
         place = f"hub:{repository}/data/{first}"
@@ -571,7 +571,7 @@ def card(
 
 
 def _type(results: Results) -> str:
-    benchmark = results.configuration.get("benchmark")
+    benchmark = results.provenance.configuration.get("benchmark")
     return str(benchmark.get("type") or benchmark.get("class_path")) if isinstance(benchmark, dict) else "unknown"
 
 

@@ -119,7 +119,7 @@ def status_document(results: Results) -> RunStatus:
 
 def _document(results: Results, live: Live | None) -> RunStatus:
     command, folder = last_command(results)
-    wall = list(results.wall_seconds)
+    wall = list(results.telemetry.wall_seconds)
     if live is not None and wall:  # its events only say when something ended
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
@@ -142,12 +142,12 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         folder=folder,
         **{name: {"total": of.total(), **_status_counts(of)} for name, of in statuses.items()},
         tokens=tokens(results),
-        spent=list(results.spent),
+        spent=list(results.telemetry.spent),
         scores=list(means_so_far(results.judgements, results.scoring)),
         live=live,
         categories=_categories(results.judgements),
         failures=[failure for failure in failures(results) if failure.status is not Status.SKIPPED],
-        device_failures=list(results.device_failures),
+        device_failures=list(results.telemetry.device_failures),
         skipped=[
             SkippedSample(sample=sample.id, reason=one_line(sample.fault)) for sample in results.samples if sample.fault
         ],
@@ -156,7 +156,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
             for name, records in counted.items()
             if name != "controls"
         },
-        notes=list(results.notes),
+        notes=list(results.provenance.notes),
         advice=_ways_out(results),
     )
 
@@ -392,7 +392,7 @@ def _advice(document: RunStatus) -> list[tuple[str, str]]:
 def _ways_out(results: Results) -> list[str]:
     """Returns advice on the configuration if answers held no scores; at most a sentence for each judge."""
     try:
-        judges = Experiment.from_record(results.resolved, results.samples).judges
+        judges = Experiment.from_record(results.provenance.resolved, results.samples).judges
     except (LookupError, TypeError, ValueError, ConfigurationError):  # recorded by a version with another format
         return []
     sentences = []
