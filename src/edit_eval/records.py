@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from edit_eval.text import Text
 
@@ -553,6 +553,35 @@ class Spent:
     attempts: int = 0
 
 
+class _Bought(TypedDict):
+    provider: str
+    id: str
+    """By which it is asked for; empty while it is only about to be submitted."""
+    usd: float | None
+    """What it usually costs; None: not known."""
+
+
+class Submitted(_Bought, total=False):
+    """What was bought of a provider, and is not fetched yet."""
+
+    token: str
+    """Of a question in a batch: what the batch is known by before it has an id."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingBatch:
+    """Questions to a judge that wait in a batch of its maker's."""
+
+    model: str
+    """Key of the judge."""
+    provider: str
+    batch: str
+    """The maker's id; empty while it is gathered or handed in."""
+    questions: int
+    since: float
+    """Seconds since 1970."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExaminedJudge:
     """What is known of a judge beside its scores, as documents have it (docs/records.md, `judges`)."""
@@ -584,6 +613,7 @@ class RunTelemetry:
     """At most one entry for every (device, model), most attempts first."""
     spent: tuple[Spent, ...] = ()
     """At most one entry for every model that has a price."""
+    waiting: tuple[WaitingBatch, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,7 @@ FEATURES: dict[str, Feature] = {
     # in a batch it may be asked once more for the others' sake, and a gate has runs of its own
     "restless": Feature(0, (1,), 0.5, lambda d: d["scorer"] and d["batch"] == 1 and not d["gate"]),
     "masked": Feature(0, (1,), 0.2, lambda d: d["models"] - d["paid"] > 0),
+    "batched": Feature(0, (1,), 0.3, lambda d: any(d[name] for name in ("scorer", "followed")) and d["batch"] == 1),
 }
 
 
@@ -425,7 +426,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
             }
         else:
             measures = name in ("measure", "drift", "start")
-            asked[name] = model("Measure" if measures else "Judge", name, bad, batch_size=draw["batch"])
+            kind = "BatchedJudge" if draw["batched"] and name in BATCHED else "Measure" if measures else "Judge"
+            asked[name] = model(kind, name, bad, batch_size=draw["batch"])
         if name in protocols:
             asked[name]["protocol"] = protocols[name]
         if name not in ("measure", "drift", "start", "recorded") and draw["retries"] != FEATURES["retries"].off:
@@ -476,6 +478,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
     return whole
 
 
+BATCHED = ("scorer", "followed", "critic")
+"""Judges that may be asked in batches."""
 PAID, PRICE = "m0", 0.04
 """The edit model that may be a paid one, and what a request for an edit costs there, in US dollars."""
 CAPPED = "spent-at-most.json"

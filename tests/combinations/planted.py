@@ -13,6 +13,8 @@ import hashlib
 import json
 import os
 import re
+import threading
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -285,6 +287,69 @@ class Judge:
             return "let me see"
         score = 11.0 if status == "out_of_range" else score
         return f"SEEN<{code}> could be better.\nScore: {score:.3f}" if own.name == "critic" else f"{score:.3f}"
+
+
+class BatchedJudge(Judge):
+    """The same, asked in batches of one, by a maker that keeps them in files: what was bought is said once for all."""
+
+    holds_device = False
+
+    def __init__(self, parameters: Planted) -> None:
+        super().__init__(parameters)
+        self._waiting: list[dict[str, Any]] = []
+        self.paced = False
+        """True if another calls `look`."""
+
+    def load(self, devices: object) -> None:
+        if not self.paced:
+            threading.Thread(target=self._keep_looking, daemon=True).start()
+
+    def _keep_looking(self) -> None:
+        while True:
+            time.sleep(0.02)
+            self.look()
+
+    @staticmethod
+    def defers(parameters: Planted) -> bool:
+        """Its questions wait."""
+        return True
+
+    def defer(self, question: Any) -> None:
+        """Takes a question, of which it is written down first that it is about to be bought."""
+        earlier = question.submitted or {"id": "", "token": os.urandom(6).hex()}
+        one = {"provider": "planted", "id": earlier["id"], "usd": None, "token": earlier["token"]}
+        self._waiting.append({"question": question, "bought": one, "noted": question.note(dict(one))})
+
+    def look(self) -> None:
+        """Buys what is written down, and answers what it had bought before."""
+        for one in list(self._waiting):
+            question, bought = one["question"], one["bought"]
+            file = os.path.join(self.own.folder, f"bought-{bought['token']}.json")
+            if bought["id"]:
+                self._waiting.remove(one)
+                with open(file, encoding="utf-8") as there:
+                    question.answer(_as_reply(json.load(there)), 0)
+            elif one["noted"].is_set():
+                if not os.path.exists(file):
+                    with open(file, "x", encoding="utf-8") as new:
+                        json.dump(self._said_to_it(question.request), new)
+                bought["id"] = f"batch of {bought['token']}"
+                question.note(dict(bought))
+
+    def _said_to_it(self, request: Any) -> dict[str, str]:
+        try:
+            said = self.said(request)
+        except RuntimeError as error:
+            return {"error": str(error)}
+        return {"text": said} if isinstance(said, str) else {"text": said.text, "ended": said.ended.value}
+
+
+def _as_reply(said: dict[str, str]) -> Any:
+    from edit_eval.records import Reply, Status
+
+    if "error" in said:
+        return RuntimeError(said["error"])
+    return Reply(text=said["text"], ended=Status(said.get("ended", "ok")))
 
 
 class Measure(Judge):

@@ -7,20 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from edit_eval.records import OnStep as OnStep
+from edit_eval.records import Submitted as Submitted
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-class Submitted(TypedDict):
-    """What was bought of a provider, and is not fetched yet."""
-
-    provider: str
-    id: str
-    """By which it is asked for; empty while it is only about to be submitted."""
-    usd: float | None
-    """What it usually costs; None: not known."""
 
 
 @dataclass(frozen=True, kw_only=True)

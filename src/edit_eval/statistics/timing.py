@@ -203,10 +203,12 @@ def tokens(results: Results) -> list[TokenUse]:
 
 
 def price_of(configuration: Mapping[str, Any], judge: str) -> Sequence[float] | None:
-    """Returns the price of a million tokens read and written, if the configuration has it."""
+    """Returns the price of a million tokens read and written, if the configuration has it, and it is that of all."""
     written = (of for key, name, of in models_written(configuration) if key != "edit_models" and name == judge)
-    price = next((of["params"].get("price") for of in written), None)
-    return price if isinstance(price, list) and len(price) == 2 else None
+    params: Mapping[str, Any] = next((of["params"] for of in written), {})
+    price = params.get("price")
+    known = isinstance(price, list) and len(price) == 2 and not params.get("batch_interface")
+    return price if known else None
 
 
 def cost_of(price: Sequence[float] | None, read: float, written: float) -> float | None:

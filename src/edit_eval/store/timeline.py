@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 
-from edit_eval.records import Activity, DeviceFailures, MemoryUse, RunTelemetry, Spent, Utilisation
+from edit_eval.records import Activity, DeviceFailures, MemoryUse, RunTelemetry, Spent, Utilisation, WaitingBatch
 from edit_eval.store.journal import Record
 from edit_eval.store.run_directory import RunDirectory
 
@@ -69,12 +69,25 @@ class _Charged(_Event, tag="charged"):
 
 
 class _Submitted(_Event, tag="submitted"):
-    """What was bought for an edit, or was about to be; until it is `_Fetched` it is still there."""
+    """What was bought for an edit or a question, or was about to be; until it is `_Fetched` it is still there."""
 
     key: str
     provider: str
     id: str
     usd: Dollars | None
+    model: str = ""
+    at: float = 0.0
+    token: str = ""
+    """Of a question in a batch, as what follows."""
+    reserved: _Reservation | None = None
+
+
+class _Reservation(msgspec.Struct):
+    """The `_Reserved` that counts until the answer is there."""
+
+    start: Number
+    task: Task
+    usd: Dollars
 
 
 class _Fetched(_Event, tag="fetched"):
@@ -130,7 +143,8 @@ class Timeline(RunTelemetry):
     """The events of a run, summarised."""
 
     submitted: Mapping[str, Record] = field(default_factory=dict)
-    """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
+    """What was bought, or was about to be, and is not fetched (`provider`, `id`, `usd`, ...): for an edit by its key,
+    for a question by the name of its asking (`Recorder.submitted_before`)."""
 
 
 def read_timeline(directory: RunDirectory, identities: Mapping[str, str] = MappingProxyType({})) -> Timeline:
@@ -169,7 +183,7 @@ def read_timeline(directory: RunDirectory, identities: Mapping[str, str] = Mappi
             case _Reserved() | _Charged():
                 spending.append(line)
             case _Submitted():
-                submitted[line.key] = {"provider": line.provider, "id": line.id, "usd": line.usd}
+                submitted[line.key] = msgspec.to_builtins(line)
             case _Fetched():
                 submitted.pop(line.key, None)
             case _Memory(start=start):
@@ -200,7 +214,20 @@ def read_timeline(directory: RunDirectory, identities: Mapping[str, str] = Mappi
         ),
         device_failures=tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
         spent=_spent(spending, identities),
+        waiting=_find_waiting(submitted),
         submitted=submitted,
+    )
+
+
+def _find_waiting(submitted: Mapping[str, Record]) -> tuple[WaitingBatch, ...]:
+    """Returns the batches in which questions wait."""
+    batches: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+    for of in submitted.values():
+        if of["token"]:
+            batches[of["model"], of["provider"], of["token"], of["id"]].append(of["at"])
+    return tuple(
+        WaitingBatch(model=model, provider=provider, batch=batch, questions=len(since), since=min(since))
+        for (model, provider, _, batch), since in batches.items()
     )
 
 

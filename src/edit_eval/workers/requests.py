@@ -4,9 +4,10 @@ A task to edit:  `pictures`, a list of `name`, `path` and `digest`, perhaps with
     `sample`, `output` (path); perhaps `lacking` (why no finished edit is among the pictures), `submitted`
     (`edit_models.contract.Submitted`) and `small_copies`: the `folder` of small copies of edit and source for reports,
     and their size (`side`, `file_bytes`).
-A task to judge: `requests`, a list of `system`, `user`, `form`, `seed`, `key`, `pictures`, and perhaps `labels`,
-    `schema`, and what the judge's class `reads`. Each picture has a `name`, `steps` (see
-    `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another picture's size), and one of
+A task to judge: perhaps `deferred` (its one question goes to `JudgeExtras.defer`), and `submitted`; `requests`, a list
+    of `system`, `user`, `form`, `seed`, `key`, `pictures`, and perhaps `labels`, `schema`, and what the judge's class
+    `reads`. Each picture has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another
+    picture's size), and one of
 
     `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown; with `mask`, it is one
     `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported

@@ -34,6 +34,7 @@ from edit_eval.records import (
     Sample,
     Spent,
     Status,
+    WaitingBatch,
     model_title,
 )
 from edit_eval.reporting.formats import decimals, duration
@@ -95,6 +96,7 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In no other number."""
     tokens: list[TokenUse]
     spent: list[Spent]
+    waiting: list[WaitingBatch] = []
     scores: list[MeanSoFar]
     """The mean of the headline so far, for each edit model and judge."""
     live: Live | None
@@ -143,6 +145,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         **{name: {"total": of.total(), **_status_counts(of)} for name, of in statuses.items()},
         tokens=tokens(results),
         spent=list(results.telemetry.spent),
+        waiting=list(results.telemetry.waiting),
         scores=list(means_so_far(results.judgements, results.scoring)),
         live=live,
         categories=_categories(results.judgements),
@@ -256,6 +259,16 @@ def _facts(document: RunStatus) -> Iterable[tuple[str, str]]:
         yield Text("tokens"), token_words(use.judge, use.read, use.written, use.cost)
     for line in spent_words(document.spent):
         yield Text("spent"), line
+    for batch in document.waiting:
+        yield Text("waiting"), one_line(_waiting_words(batch))
+
+
+def _waiting_words(batch: WaitingBatch) -> str:
+    name, questions = batch.model.partition(":")[2], pluralize(batch.questions, "question")
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.since))
+    if not batch.batch:
+        return Text("{}: {} gathered for a batch at {}, since {}", name, questions, batch.provider, since)
+    return Text("{}: {} in {} at {}, since {}", name, questions, batch.batch, batch.provider, since)
 
 
 def _starts(document: RunStatus, *, at_work: bool) -> str:
