@@ -217,7 +217,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                 for sample in self.want.samples
                 for seed in self.want.seeds
             ]
-            tried = Counter(edit.status for edit in made if edit.status != "skipped" and not edit.kept)
+            tried = Counter(edit.status for edit in made if edit.status != "skipped")
             self.check("summary: edits tried", counts["edit_model"], sum(tried.values()), counts["total"])
             for status in ("edit_failed", "edit_refused"):
                 self.check(f"summary: edits {status}", counts["edit_model"], tried[status], counts[status]["count"])
@@ -543,7 +543,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                 for sample in self.want.samples
                 for seed in self.want.seeds
             ]
-            tried = [edit for edit in made if edit.status != "skipped" and not edit.kept]
+            tried = [edit for edit in made if edit.status != "skipped"]
             lost = sum(edit.status != "ok" for edit in tried)
             self.check(
                 f"{verb}: failed",
@@ -637,9 +637,12 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def read_agreement(self, said: Mapping[str, Any]) -> None:
         for judge, agreement in said["judges"].items():
-            asked, unscored = 0, Counter[str]()
+            asked, unscored, before = 0, Counter[str](), set[tuple[object, ...]]()
             for column, place in itertools.product(self.want.columns, self.want.places()):
-                if self.want.is_asked(column, judge, place):
+                edit = self.want.edit(column, place.sample, place.seed)
+                shown = place.repeat, edit.code, judge == "drift" and edit.before, judge == "recorded" and place
+                if self.want.is_asked(column, judge, place) and shown not in before:  # equal edits have one answer
+                    before.add(shown)
                     asked += 1
                     unscored[self.want.judgement(column, judge, place).outcome[0]] += 1
             self.check("agreement: asked", judge, asked, agreement["asked"])

@@ -104,19 +104,18 @@ def _each(results: Results) -> Iterator[_Found]:
     for sample in results.samples:
         if sample.fault:
             yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
-    results = results.unique_results
     for edit in results.edits:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
     for judgement in results.coverage_judgements:
-        if judgement.status in JUDGE_FAILED:
+        if judgement.status in JUDGE_FAILED and not judgement.is_shared:
             about = f"{judgement.edit_model} : {judgement.other}" if judgement.other else judgement.edit_model
             yield judgement.status, judgement.reason, judgement.sample_id, about, judgement.judge, ""
 
 
 def _each_missing_score(results: Results) -> Iterator[_Found]:
-    for judgement in results.unique_results.judgements:
-        if judgement.status is Status.OK:
+    for judgement in results.judgements:
+        if judgement.status is Status.OK and not judgement.is_shared:
             for score, (status, reason) in judgement.missing.items():
                 if status in JUDGE_FAILED:
                     yield status, reason, judgement.sample_id, judgement.edit_model, judgement.judge, score
@@ -209,7 +208,7 @@ def edits_by_model(results: Results) -> Iterator[ModelEdits]:
     for edit_model in results.edit_models:
         tried = [
             edit
-            for edit in results.unique_results.edits
+            for edit in results.edits
             if edit.edit_model == edit_model and edit.status not in (Status.PENDING, Status.SKIPPED)
         ]
         images = cluster_codes([clusters[edit.sample_id] for edit in tried])
