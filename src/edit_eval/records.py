@@ -385,11 +385,6 @@ class Judgement:
             return 0
         return max((answer.asked for reading in self.readings for answer in reading.values()), default=0)
 
-    @property
-    def is_shared(self) -> bool:
-        """True if another judgement has its answers: the judge would have been asked the very same."""
-        return self.free > 0 and not self.n_asked
-
     def outcome(self, score: str) -> tuple[Status, str] | None:
         """Returns status and reason of a score; None if it does not apply."""
         if score in self.scores:

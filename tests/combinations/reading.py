@@ -637,12 +637,10 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def read_agreement(self, said: Mapping[str, Any]) -> None:
         for judge, agreement in said["judges"].items():
-            asked, unscored, before = 0, Counter[str](), set[tuple[object, ...]]()
+            asked, unscored = 0, Counter[str]()
             for column, place in itertools.product(self.want.columns, self.want.places()):
                 edit = self.want.edit(column, place.sample, place.seed)
-                shown = place.repeat, edit.code, judge == "drift" and edit.before, judge == "recorded" and place
-                if self.want.is_asked(column, judge, place) and shown not in before:  # equal edits have one answer
-                    before.add(shown)
+                if edit.status == "ok" and not edit.kept:
                     asked += 1
                     unscored[self.want.judgement(column, judge, place).outcome[0]] += 1
             self.check("agreement: asked", judge, asked, agreement["asked"])

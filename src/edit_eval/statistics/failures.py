@@ -108,14 +108,14 @@ def _each(results: Results) -> Iterator[_Found]:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
     for judgement in results.coverage_judgements:
-        if judgement.status in JUDGE_FAILED and not judgement.is_shared:
+        if judgement.status in JUDGE_FAILED:
             about = f"{judgement.edit_model} : {judgement.other}" if judgement.other else judgement.edit_model
             yield judgement.status, judgement.reason, judgement.sample_id, about, judgement.judge, ""
 
 
 def _each_missing_score(results: Results) -> Iterator[_Found]:
     for judgement in results.judgements:
-        if judgement.status is Status.OK and not judgement.is_shared:
+        if judgement.status is Status.OK:
             for score, (status, reason) in judgement.missing.items():
                 if status in JUDGE_FAILED:
                     yield status, reason, judgement.sample_id, judgement.edit_model, judgement.judge, score

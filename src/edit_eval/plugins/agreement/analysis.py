@@ -131,8 +131,8 @@ def cards_of(results: Results, score: str | None = None) -> dict[str, JudgeCard]
     """Returns each judge's card, by its headline, or by `score` for the judges that give it."""
     judges = judges_of(results, score)
     judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
-    for judgement in results.judgements:
-        if judgement.judge in judgements and not judgement.is_shared:
+    for judgement in results.unique_results.judgements:
+        if judgement.judge in judgements:
             judgements[judgement.judge].append(judgement)
     image = image_of(results)
     return {name: judge_card(judgements[name], judge, image) for name, judge in judges.items()}
