@@ -433,18 +433,19 @@ class Recorder:
     def _tell(self, number: int, phase: int) -> None:
         """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""
         before = self._matrix.edits[number].status
-        behind = self._matrix.origins.copies_of(number)
-        made = self._to_ask_again([number, *behind]) if before is Status.OK else []
+        edits, cells = self._find_affected(number)
         ended = self._matrix.critiques.apply_critique(number)
         if ended:
             self._tell_ended(ended, self._judgements_of(ended))
         elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
-            self._add_edits([number, *behind], made, phase)
+            self._add_edits(edits, cells if before is Status.OK else [], phase)
 
-    def _to_ask_again(self, edits: Sequence[int]) -> list[int]:
-        """Returns what is to be asked once more when these edits are others: what is answered."""
+    def _find_affected(self, number: int) -> tuple[list[int], list[int]]:
+        """Returns an edit and all that are kept because of it, and what is to be asked once more when they are others:
+        what is answered."""
+        edits = [number, *self._matrix.origins.copies_of(number)]
         every = (cell for edit in edits for cell in self._about(edit))
-        return [cell for cell in every if self._matrix.replies(cell) or not is_left(self._matrix, cell)]
+        return edits, [cell for cell in every if self._matrix.replies(cell) or not is_left(self._matrix, cell)]
 
     def _add_edits(self, edits: Sequence[int], cells: Sequence[int], phase: int) -> None:
         """Adds tasks for edits that are to be made once more, or kept, and for the questions about them."""
@@ -475,15 +476,14 @@ class Recorder:
         empty = replace(
             edit, status=Status.PENDING, reason=reason, image="", pixels="", width=0, height=0, file_bytes=0, flags=()
         )
-        behind = self._matrix.origins.copies_of(number)
         if number in self._damaged and not self._damaged[number].made_in:
             self._keep_edit(number, replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice: {reason}"))
             return
-        self._damaged |= {edit: self._matrix.edits[edit] for edit in (number, *behind)}
+        edits, cells = self._find_affected(number)
+        self._damaged |= {edit: self._matrix.edits[edit] for edit in edits}
         self._directory.append("edits", {**edit_record(empty), "at": time.time()})
-        ended = self._to_ask_again([number, *behind])
         self._matrix.set_edit(number, empty)
-        self._add_edits([number, *behind], ended, task.phase)
+        self._add_edits(edits, cells, task.phase)
 
     def _ask_later(self, cell: int, phase: int) -> None:
         """Adds a task for an unfinished question, to start once everything it needs has been made again."""
