@@ -31,7 +31,8 @@ check:  ## what takes too long for `make test`, which it does not repeat: an hou
 deep: .venv/.judge  ## more draws, pages, kills and real models of each kind that `make test` has one of; ten minutes
 	$(BIN)/pytest -m check --forks 5
 
-elsewhere: .venv/.dev  ## `make tested` by the other Pythons, in a folder with a blank, as an ordinary user; ten minutes
+elsewhere: .venv/.dev  ## `make tested` by the other Pythons, in a folder with a blank, as an ordinary user, and pages with each set of browsers; fifteen minutes
+	.ci/browsers
 	.ci/elsewhere
 
 models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes with tiny weights, in every variant; ten minutes

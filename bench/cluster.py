@@ -78,7 +78,7 @@ class Measured:
         begin = time.process_time()
         made = evaluate(asked, run_dir=self._folder / f"run-{self._runs}", report=False)
         cost = time.process_time() - begin
-        spans = [a for a in made.results.activities if a.kind in ("editing", "judging")]
+        spans = [a for a in made.results.telemetry.activities if a.kind in ("editing", "judging")]
         return cost, max(a.end for a in spans) - min(a.begin for a in spans)
 
     def again(self) -> tuple[float, float]:

@@ -87,7 +87,7 @@ def seconds_a_batch(way: type[SleepingJudge], judge: Path, table: Path, given: a
         "execution": {"schedule": "batch_sync"},  # no edit is made while it judges
     }
     evaluate(configuration, run_dir=run, report=False)
-    ends = sorted(activity.end for activity in Run(run).results.activities if activity.kind == "judging")
+    ends = sorted(activity.end for activity in Run(run).results.telemetry.activities if activity.kind == "judging")
     return statistics.median(
         after - before for before, after in zip(ends[-BATCHES - 1 :], ends[-BATCHES:], strict=False)
     )

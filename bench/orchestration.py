@@ -136,10 +136,16 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
         made = evaluate(configuration, run_dir=folder / "run", report=False)
         whole = time.monotonic() - begin
         assert made.has_required_coverage
-        wall = made.results.wall_seconds[-1]
+        wall = made.results.telemetry.wall_seconds[-1]
         assert wall <= whole
-        last = made.results.activities[-1].start_number
-        seen = replace(made.results, activities=tuple(a for a in made.results.activities if a.start_number == last))
+        last = made.results.telemetry.activities[-1].start_number
+        seen = replace(
+            made.results,
+            telemetry=replace(
+                made.results.telemetry,
+                activities=tuple(a for a in made.results.telemetry.activities if a.start_number == last),
+            ),
+        )
         durations = durations_of(load_configuration(configuration), seen)
         known = timing_of(durations, jitter=jitter, known=True)
         places = tuple((f"cuda:{i}",) for i in range(devices))
@@ -165,7 +171,7 @@ def plan_errors() -> dict[str, float]:
                 "execution": {"schedule": schedule, "placement": "swap", "progress": "none"},
             }
             made = evaluate(configuration, run_dir=folder / f"{schedule}_{controls}", report=False)
-            (wall,) = made.results.wall_seconds
+            (wall,) = made.results.telemetry.wall_seconds
             planned = plan(configuration, from_run=made.path)
             foretold = planned.combinations[planned.chosen].prediction.makespan
             errors[f"{schedule}_{controls}"] = foretold / wall - 1

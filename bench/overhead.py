@@ -95,7 +95,7 @@ def device_gap() -> float:
     with tempfile.TemporaryDirectory() as name:
         settings = configuration(Path(name), 24, 1024, 0.5, 1)
         results = evaluate(settings, run_dir=Path(name) / "run", report=False).results
-        spans = sorted((a.begin, a.end) for a in results.activities if a.kind == "editing")
+        spans = sorted((a.begin, a.end) for a in results.telemetry.activities if a.kind == "editing")
         gaps = [later[0] - earlier[1] for earlier, later in itertools.pairwise(spans[1:-2])]
         return 1000 * statistics.median(gaps)
 

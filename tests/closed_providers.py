@@ -27,7 +27,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 from PIL import Image
 
@@ -112,12 +112,13 @@ class Providers:
 
     held: threading.Event = field(default_factory=threading.Event)
     """While it is not set, no task is done."""
+    handler: ClassVar[Any]
 
     def __post_init__(self) -> None:
         self.held.set()
         self.lock = threading.Lock()
         self.times: Counter[tuple[str, str]] = Counter()
-        handler = type("Handler", (_Handler,), {"owner": self})
+        handler = type("Handler", (self.handler,), {"owner": self})
         self._server = _Listener(("127.0.0.1", self.port), handler)
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
@@ -152,7 +153,9 @@ class _Listener(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ProviderHandler(BaseHTTPRequestHandler):
+    """What they say."""
+
     owner: Providers
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # a body that follows its head would wait 40 ms
@@ -226,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        body = _form(data, self.headers) if "multipart" in headers.get("content-type", "") else json.loads(data)
+        body = read_form(data, self.headers) if "multipart" in headers.get("content-type", "") else json.loads(data)
         provider = self.path.split("/")[1]
         plain = {**body, "files": []} if isinstance(body, dict) and "files" in body else body
         text = re.sub(r"[\w+/]{99,}", "", json.dumps(plain))  # a picture's base64 may spell any word
@@ -535,7 +538,10 @@ def _packed(size: tuple[int, int], colour: tuple[int, int, int] = (10, 120, 200)
     return base64.b64encode(drawn(size, colour)).decode()
 
 
-def _form(data: bytes, headers: Any) -> dict[str, Any]:
+Providers.handler = ProviderHandler
+
+
+def read_form(data: bytes, headers: Any) -> dict[str, Any]:
     kind = f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode()
     message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(kind + data)
     fields: dict[str, Any] = {"files": []}

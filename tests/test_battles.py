@@ -14,7 +14,7 @@ from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.worth import rater
 from edit_eval.plugins.preparation.requests import plan as plan_of
-from edit_eval.plugins.push.sending import card
+from edit_eval.plugins.push.sending import Written, card
 from edit_eval.plugins.status.sheet import status_document
 from edit_eval.reporting.report import markdown
 from edit_eval.reporting.scores import FRAMES
@@ -69,7 +69,7 @@ def test_the_report_has_strengths_and_who_won_against_whom(made: Run) -> None:
 
 
 def test_a_card_has_strengths(made: Run) -> None:
-    text = card("me/run", made.results, made.summary, licence="", images=False, sources=False)
+    text = card("me/run", made.results, made.summary, Written(), licence="", images=False, sources=False)
     assert text.count("| careful |") >= 1
     assert "|  |" not in text
     assert "compared by colour" in text

@@ -10,7 +10,8 @@ import numpy
 import pytest
 from PIL import Image
 
-from edit_eval.masks import NO_MASK, open_mask
+from edit_eval.errors import PictureError
+from edit_eval.masks import NO_MASK, fit_mask, open_mask
 
 HOLE = numpy.zeros((60, 80), bool)
 HOLE[20:40, 10:50] = True
@@ -112,3 +113,16 @@ def test_a_mask_is_turned_like_its_photo(tmp_path: Path) -> None:
     GREY.save(buffer, "PNG", exif=exif)
     (tmp_path / "mask.png").write_bytes(buffer.getvalue())
     assert open_mask(tmp_path / "mask.png").size == (60, 80)
+
+
+def test_a_mask_is_fitted_to_its_picture_and_loosely_to_an_edit_of_it(tmp_path: Path) -> None:
+    mask = opened(GREY, "png", tmp_path)
+    fitted = fit_mask(mask, (40, 30))
+    assert (fitted.mode, fitted.size, fitted.getbbox()) == ("L", (40, 30), (5, 10, 25, 20))
+    with pytest.raises(PictureError, match=r"another shape \(80x60\) than the source \(80x62\)"):
+        fit_mask(mask, (80, 62))
+    assert fit_mask(mask, (80, 62), edited=True).size == (80, 62)
+    with pytest.raises(PictureError, match="another shape"):
+        fit_mask(mask, (80, 66), edited=True)
+    with pytest.raises(PictureError, match="the mask is empty"):
+        fit_mask(opened(Image.new("L", (80, 60)), "png", tmp_path), (80, 60), edited=True)

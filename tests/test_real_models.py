@@ -85,7 +85,7 @@ def test_the_shipped_configuration_for_six_gpus_runs_on_two_workers(shipped: Run
     assert shipped.summary.coverage.by_status == {"ok": 5}
     assert shipped.has_required_coverage
     assert len({edit.pixels for edit in shipped.results.edits}) == 5
-    models = shipped.results.environment["models"]
+    models = shipped.results.provenance.environment["models"]
     assert isinstance(models, dict)
     assert models["edit:qwen_image_edit"]["pipeline"] == "QwenImageEditPipeline"
     assert models["edit:qwen_image_edit"]["attention"].startswith("native;")
@@ -134,7 +134,7 @@ def test_a_judge_in_an_environment_without_anything_of_ours_gives_the_same_answe
         journal.unlink()
     again = evaluate(configuration, run_dir=tmp_path / "run", report=False)
     assert verdicts(again) == verdicts(shipped)
-    told = again.results.environment["models"]
+    told = again.results.provenance.environment["models"]
     assert isinstance(told, dict)
     assert "judge:qwen3_vl" in told
 

@@ -30,7 +30,7 @@ SEPARATORS = {"": "、", "; ": "；", " and ": " 和 "}
 CHINESE = {
     "{} of {} are scored": "{1} 个中有 {0} 个已评分",
     "not found": "未找到",
-    "{} edit": "{} 个编辑",
+    "{} edit": "{} 个编辑结果",
     "{} ({})": "{}（{}）",
     "{} ({:; })": "{}（{:; }）",
 }
@@ -71,7 +71,7 @@ def test_lists_have_the_separators_of_the_language() -> None:
 @pytest.mark.parametrize(("count", "words"), [(0, "0 edits"), (1, "1 edit"), (2, "2 edits")])
 def test_one_and_many(count: int, words: str) -> None:
     assert pluralize(count, "edit") == words
-    assert in_chinese(pluralize(count, "edit")) == f"{count} 个编辑"
+    assert in_chinese(pluralize(count, "edit")) == f"{count} 个编辑结果"
 
 
 def test_without_a_translation_the_whole_sentence_is_english() -> None:

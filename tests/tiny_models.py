@@ -137,6 +137,15 @@ def _build_judge(folder: Path, family: str) -> None:
 def _build_edit_pipeline(folder: Path, class_name: str) -> None:
     import diffusers
 
+    pipeline = getattr(diffusers, class_name)(**qwen_image_edit_parts())
+    pipeline.save_pretrained(folder)
+    _save_video_settings(folder / "processor", pipeline.processor)
+
+
+def qwen_image_edit_parts() -> dict[str, Any]:
+    """The parts of every pipeline of Qwen-Image-Edit."""
+    import diffusers
+
     tokenizer = tiny_tokenizer()
     # As in the real one a picture may have many tokens; here at most 16, so that an edit stays fast.
     size = {"shortest_edge": 56 * 56, "longest_edge": 112 * 112}
@@ -162,16 +171,14 @@ def _build_edit_pipeline(folder: Path, class_name: str) -> None:
         time_shift_type="exponential",
         use_dynamic_shifting=True,
     )
-    pipeline = getattr(diffusers, class_name)(
-        transformer=transformer.eval(),
-        vae=_with_contrast(vae.eval()),
-        scheduler=scheduler,
-        text_encoder=_qwen2_5_vl(tokenizer),
-        tokenizer=tokenizer,
-        processor=_processor("Qwen2VLProcessor", tokenizer, size=size),
-    )
-    pipeline.save_pretrained(folder)
-    _save_video_settings(folder / "processor", pipeline.processor)
+    return {
+        "transformer": transformer.eval(),
+        "vae": _with_contrast(vae.eval()),
+        "scheduler": scheduler,
+        "text_encoder": _qwen2_5_vl(tokenizer),
+        "tokenizer": tokenizer,
+        "processor": _processor("Qwen2VLProcessor", tokenizer, size=size),
+    }
 
 
 def _save_video_settings(folder: Path, processor: Any) -> None:
@@ -203,6 +210,7 @@ def _with_contrast(vae: Any) -> Any:
 
 _BUILDERS: dict[str, Callable[[Path], None]] = {
     "qwen-image-edit": partial(_build_edit_pipeline, class_name="QwenImageEditPipeline"),
+    "qwen-image-edit-inpaint": partial(_build_edit_pipeline, class_name="QwenImageEditInpaintPipeline"),
     "qwen-image-edit-plus": partial(_build_edit_pipeline, class_name="QwenImageEditPlusPipeline"),
     "qwen3-vl": partial(_build_judge, family="qwen3_vl"),
     "qwen3-vl-moe": partial(_build_judge, family="qwen3_vl_moe"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tiny_models import _model, _qwen3_vl, _reproducible, _save_video_settings
+from tiny_models import _model, _qwen3_vl, _reproducible, _save_video_settings, qwen_image_edit_parts
 from tiny_parts import flow, qwen3_vl_processor
 from tiny_pipelines import BUILDERS as STANDARD
 from tiny_tokenizer import tiny_tokenizer
@@ -43,6 +43,10 @@ def build(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, P
 def _qwen_image_21_turbo() -> dict[str, Any]:
     parts, _ = STANDARD["QwenImage21Pipeline"]()
     return {**parts, "scheduler": flow()}
+
+
+def _qwen_image_edit() -> dict[str, Any]:
+    return {name: part for name, part in qwen_image_edit_parts().items() if name != "tokenizer"}
 
 
 def _flux_3_distilled() -> dict[str, Any]:
@@ -83,4 +87,5 @@ def _qwen3_5(tokenizer: Any) -> Any:
 BUILDERS: dict[str, Callable[[], dict[str, Any]]] = {
     "QwenImage21TurboModularPipeline": _qwen_image_21_turbo,
     "Flux3DistilledModularPipeline": _flux_3_distilled,
+    "QwenImageEditModularPipeline": _qwen_image_edit,
 }

@@ -53,11 +53,14 @@ def build(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, P
 
 
 def shrink(pipeline: Any) -> None:
-    """Leaves a pipeline with a table of shapes only one small shape of it."""
+    """Leaves a pipeline with a table of shapes, or a canvas that cannot be moved, only one small shape of it."""
+    from diffusers.modular_pipelines.qwenimage import encoders
     from diffusers.pipelines.joyimage import image_processor as joy
 
     if hasattr(pipeline, "resolutions"):
         pipeline.resolutions = [(SMALL, SMALL)]
+    if type(pipeline).__name__ == "QwenImageEditModularPipeline":
+        encoders.calculate_dimensions = lambda area, ratio: (SMALL, SMALL, None)
     if type(pipeline).__name__.startswith("JoyImage"):
         joy.BUCKETS[SMALL] = [(SMALL, SMALL)]
         for name in ("image_processor", "vae_image_processor"):
@@ -530,8 +533,10 @@ def _instruct_pix2pix_xl() -> Built:
 BUILDERS: dict[str, Callable[[], Built]] = {
     "QwenImage21Pipeline": _qwen_image_21,
     "FluxKontextPipeline": _flux_kontext,
+    "FluxKontextInpaintPipeline": _flux_kontext,
     "Flux2Pipeline": _flux_2_dev,
     "Flux2KleinPipeline": lambda: _flux_2_klein(is_distilled=False),
+    "Flux2KleinInpaintPipeline": lambda: _flux_2_klein(is_distilled=False),
     "Flux2KleinKVPipeline": _flux_2_klein,
     "LongCatImageEditPipeline": _longcat,
     "JoyImageEditPipeline": lambda: _joy(plus=False),

@@ -23,10 +23,13 @@ import tiny_pipelines
 SETTINGS: dict[str, dict[str, Any]] = {
     "QwenImageEditPipeline": {"canvas": 4096},
     "QwenImageEditPlusPipeline": {"canvas": 4096},
+    "QwenImageEditInpaintPipeline": {"canvas": 4096},
     "QwenImage21Pipeline": {"canvas": 4096},
     "QwenImage21TurboModularPipeline": {"canvas": 4096},
     "Flux3DistilledModularPipeline": {"call": {"text_encoder_out_layers": tiny_modular.LAYERS}},
     "FluxKontextPipeline": {"canvas": 4096, "call": {"_auto_resize": False, "max_sequence_length": 32}},
+    "FluxKontextInpaintPipeline": {"canvas": 4096, "call": {"_auto_resize": False, "max_sequence_length": 32}},
+    "Flux2KleinInpaintPipeline": {"call": {"max_sequence_length": 48, "strength": 1.0}},
     "Flux2KleinPipeline": {"call": {"max_sequence_length": 48}},
     "Flux2KleinKVPipeline": {"call": {"max_sequence_length": 48}},
     "ZImageOmniPipeline": {"call": {"max_sequence_length": 48}},
@@ -36,7 +39,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ChronoEditPipeline": {"canvas": 4096, "call": {"max_sequence_length": 32}},
     "StableDiffusionXLInstructPix2PixPipeline": {"canvas": 4096},
 }
-OLDER = {"QwenImageEditPipeline": "qwen-image-edit", "QwenImageEditPlusPipeline": "qwen-image-edit-plus"}
+OLDER = {
+    "QwenImageEditPipeline": "qwen-image-edit",
+    "QwenImageEditInpaintPipeline": "qwen-image-edit-inpaint",
+    "QwenImageEditPlusPipeline": "qwen-image-edit-plus",
+}
 """Those that the tiny models of every test have already."""
 EDITING = tuple(sorted({*OLDER, *tiny_pipelines.BUILDERS, *tiny_modular.BUILDERS} - {"GlmImagePipeline"}))
 """The classes that edit with the libraries of this environment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,8 +19,8 @@ from edit_eval.benchmarks.selection import (
     tidy_labels,
     with_predecessors,
 )
+from edit_eval.config import components
 from edit_eval.config.components import NotHere, format_class_name, identify_class, import_class, preserve_cwd
-from edit_eval.config.families import find_shared_families
 from edit_eval.config.identity import ask_classes, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.contract import SampleNames
@@ -86,10 +86,10 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
             raise ConfigurationError(Text("{}: {}{}", name, why, has))
     finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
     models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
+    masked, said_of_masks = _find_masked(configuration, seen, there)
     columns, _ = columns_of(models, configuration.columns.values())
     called = [column.name for column in columns]
     unasked = ask_classes(configuration.judges.values(), "judge", folder, "describe_unused_replies", ids, called)
-    families = find_shared_families(configuration.judges.values(), configuration.edit_models.values())
     if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
         raise ConfigurationError(
             Text(
@@ -113,13 +113,16 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         about=data.about,
         notes=(
             *(Text("{}: {}", name, its.words) for name, its in there.items() if its.lacking or its.left),
-            *(*data.notes, *families),
+            *data.notes,
+            *_notes_of_checks(configuration),
+            *said_of_masks,
             *(Text("{}: {}", name, said) for name, said in unasked.items() if said),
         ),
         finished=finished,
         lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
         files={digest: path for edits in there.values() for path, digest in edits.files.values()},
         there=there,
+        masked=masked,
     )
     refuse_too_many_cells(made)
     if evaluation.controls == "auto":
@@ -133,6 +136,45 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
         raise ConfigurationError(why)
     return made
+
+
+def _notes_of_checks(configuration: Configuration) -> Iterator[str]:
+    """Yields what checks that are installed have to say of the models, for whoever reads the numbers."""
+    for name in components.names("check"):
+        yield from components.import_registered("check", name)().notes(configuration)
+
+
+def _find_masked(
+    configuration: Configuration, samples: Sequence[Sample], there: Collection[str]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Returns the edit models that are given the samples' masks, and notes on masks that somebody is not given; none on
+    those whose edits are `there`.
+
+    Raises `ConfigurationError` for one with `mask: required` that takes none, and for a sample that has none for it. A
+    class that only its own environment can import takes none, as far as is known."""
+    models, folder = configuration.edit_models, configuration.folder
+    good = [sample for sample in samples if not sample.fault]
+    with_mask = [sample for sample in good if "mask" in sample.pictures]
+    takers = {name for name, takes in ask_classes(models.values(), "edit_model", folder, "takes_mask").items() if takes}
+    notes: list[str] = []
+    for name, section in models.items():
+        if section.mask == "required":
+            lacking = next((sample for sample in good if "mask" not in sample.pictures), None)
+            if name not in takers:
+                raise ConfigurationError(Text("{}: required, but {} takes no mask", section.name_of("mask"), name))
+            if lacking is not None:
+                where = section.name_of("mask")
+                raise ConfigurationError(
+                    Text("{}: required, but sample {} ({}) has no mask", where, lacking.index, lacking.id)
+                )
+        elif not with_mask or section.mask == "none" or name in there:
+            continue
+        elif name not in takers:
+            notes.append(Text("{}: it takes no mask, and is given none of the samples' {}", name, len(with_mask)))
+        elif len(with_mask) < len(good):
+            notes.append(Text("{}: it is given the masks of {} of {} samples", name, len(with_mask), len(good)))
+    masked = [name for name, section in models.items() if with_mask and name in takers and section.mask != "none"]
+    return tuple(masked), notes
 
 
 def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
@@ -172,7 +214,8 @@ def _too_much(experiment: Experiment, count: int, most: int) -> ConfigurationErr
 
 def _refuse_unsupported(experiment: Experiment, section: ModelSection, folder: Path) -> None:
     """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
-    them if a judge measures outside a mask. Classes that only their own environment can import are not checked."""
+    them if a judge measures outside a mask, or it is given a mask for its own edits. Classes that only their own
+    environment can import are not checked."""
     try:
         model_class = import_class("edit_model", section.class_path, folder)
     except NotHere:
@@ -195,6 +238,16 @@ def _refuse_unsupported(experiment: Experiment, section: ModelSection, folder: P
             )
     if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
         return
+    from_last = {refinement.edit_model for refinement in experiment.refinements.values() if refinement.source == "last"}
+    if section.name in experiment.masked and (
+        section.name in from_last or any("mask" in sample.pictures for sample in experiment.samples if sample.follows)
+    ):
+        raise ConfigurationError(
+            Text(
+                "{} crops its sources, so a mask would be of other places in its own edits; give it `mask: none`",
+                section.name,
+            )
+        )
     for judge in experiment.judges:
         asked = (
             sample_question.question for some in experiment.questions_by_judge[judge.name] for sample_question in some

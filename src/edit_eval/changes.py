@@ -37,6 +37,13 @@ def list_changes(before: Experiment, now: Experiment) -> list[str]:
             its = _model_changes(old[name], new[name], finished=new[name] in now.edit_models and name in now.finished)
             changes += [Text("{} {}: {}", role, name, change) for change in its]
     changes += [
+        Text("edit model {}: it is given the samples' masks", name)
+        if name in now.masked
+        else Text("edit model {}: it is given no masks", name)
+        for name in sorted({*before.masked} ^ {*now.masked})
+        if name in before.column_index and name in now.column_index
+    ]
+    changes += [
         Text("how {} is told what to do", name)
         for name in sorted(before.refinements.keys() & now.refinements.keys())
         if before.refinements[name] != now.refinements[name]

@@ -114,6 +114,10 @@ class RequestError(ModelError):
 
     `says`: what the server says that it is about (`vocabulary.Says` of the plug-in `endpoints`); `status` of its last
     answer, 0 if none came; `seconds` for which it was tried; `ours`: edit-eval has started the server.
+
+    Of a question in a batch `says` may also be `batch` (nothing is known but of all that is in it), `crowded` (it was
+    not taken beside other batches), `unasked` (the batch has ended without having come to it) or `unanswered` (what
+    came is no answer). `bought`: the answer may still be fetched.
     """
 
     def __init__(
@@ -125,14 +129,16 @@ class RequestError(ModelError):
         canary: CanaryFound = "not made",
         seconds: float = 0.0,
         ours: bool = False,
+        bought: bool = False,
     ) -> None:
         super().__init__(message)
         self.says, self.status, self.canary, self.seconds, self.ours = says, status, canary, seconds, ours
+        self.bought = bought
 
     @property
     def facts(self) -> dict[str, Any]:
         """All of it, for a message."""
-        return {name: getattr(self, name) for name in ("says", "status", "canary", "seconds", "ours")}
+        return {name: getattr(self, name) for name in ("says", "status", "canary", "seconds", "ours", "bought")}
 
 
 class PictureError(ModelError):

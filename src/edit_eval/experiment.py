@@ -23,8 +23,8 @@ from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, ma
 from edit_eval.protocols.contract import Question, is_earlier
 from edit_eval.protocols.critiques import makers
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import Refinement, Sample, no_garbage
-from edit_eval.statistics.controls import count_cheap_controls
+from edit_eval.records import Picture, Refinement, Sample, no_garbage
+from edit_eval.statistics.control_counts import count_cheap_controls
 from edit_eval.text import text_from_json, text_to_json
 
 MOST_COLUMNS = 1_000
@@ -65,6 +65,8 @@ class Experiment:
     """Of each edit model whose edits are there already: the SHA-256 of their bytes, by their samples' ids."""
     lacking: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why such a model has no edit of a sample."""
+    masked: tuple[str, ...] = ()
+    """Edit models that are given their samples' masks, by their names in the configuration."""
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where these edits are at this start, by their SHA-256."""
     there: Mapping[str, Finished] = field(default_factory=dict, compare=False)
@@ -121,6 +123,7 @@ class Experiment:
             refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
             finished=msgspec.convert(plain.get("finished", {}), dict[str, dict[str, str]]),
             lacking=msgspec.convert(plain.get("lacking", {}), dict[str, dict[str, str]]),
+            masked=tuple(map(str, plain.get("masked", ()))),
             automatic_controls=steps is not None,
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             edit_seeds=often.edit_seeds,
@@ -143,6 +146,7 @@ class Experiment:
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(how) for name, how in self.refinements.items()}} if self.refinements else {}),
             **({"finished": dict(self.finished), "lacking": dict(self.lacking)} if self.finished else {}),
+            **({"masked": list(self.masked)} if self.masked else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -308,6 +312,10 @@ class Experiment:
         edits = self.finished.get(self.base_model_of(model.name)) if self.finished else None
         return model if edits is None else Identity(model.name, "finished", edits.get(sample.id, ""))
 
+    def mask_of(self, column: str, sample: Sample) -> Picture | None:
+        """Returns the mask that a column's edit model is given of a sample; None if it is given none."""
+        return sample.pictures.get("mask") if self.masked and self.base_model_of(column) in self.masked else None
+
     def base_model_of(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
         return self.refinements[column].edit_model if column in self.refinements else column
@@ -316,7 +324,9 @@ class Experiment:
     def makers(self) -> dict[str, str]:
         """For each column, by its name, a digest of all that makes its edits: columns of two runs with the same one are
         the same, whatever they are called."""
-        return makers(self.edit_models, self.refinements, self.judges)
+        made = makers(self.edit_models, self.refinements, self.judges)
+        masked = [name for name in made if self.base_model_of(name) in self.masked]
+        return made | {name: digest(["masked", made[name]]) for name in masked}
 
     @property
     def identities(self) -> dict[str, str]:
@@ -363,7 +373,7 @@ class Experiment:
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples, self.automatic_controls)
         more = (self.refinements, self.beside, self.more_controls)
-        return self.edit_models, judges, self.language, often, more
+        return self.edit_models, judges, self.language, often, more, self.masked
 
 
 def _show_previous_pictures(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
@@ -371,7 +381,7 @@ def _show_previous_pictures(asked: Sequence[Sequence[SampleQuestion]]) -> bool:
 
 
 def _identity_of(plain: Mapping[str, Any]) -> Identity:
-    return Identity(
+    identity = Identity(
         str(plain["name"]),
         str(plain["type"]),
         str(plain["revision"]),
@@ -379,6 +389,9 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
         int(plain["seed"]),
         str(plain.get("serves", "")),  # older runs have none
     )
+    if "digest" in plain:  # of a run that was sent: its parameters name no folder, and its keys are those of before
+        vars(identity)["digest"] = str(plain["digest"])
+    return identity
 
 
 def is_same_sample(sample: Sample, other: Sample) -> bool:

@@ -12,7 +12,8 @@ from typing import cast
 
 from PIL import Image
 
-from edit_eval.pictures import HEIC, look_at_picture, open_picture, turn_upright
+from edit_eval.errors import PictureError
+from edit_eval.pictures import HEIC, have_same_shape, look_at_picture, open_picture, turn_upright
 from edit_eval.text import Text
 
 NO_MASK = "no_mask"
@@ -34,6 +35,29 @@ def open_mask(path: str | os.PathLike[str], *, digest: str = "") -> Image.Image:
 def mask_problem(data: bytes) -> str:
     """Returns why a picture's file says nothing as a mask; empty if it does. Raises like `read_picture`."""
     return look_at_picture(io.BytesIO(data), "mask", mask_of)[1]
+
+
+def find_mask_fault(mask: Image.Image, size: tuple[int, int]) -> str:
+    """Returns why an opened mask does not say where a picture of that size may change; empty if it does."""
+    if why := mask.info.get(NO_MASK):
+        return str(why)
+    (width, height), (wide, high) = mask.size, size
+    if min(abs(width * high / height - wide), abs(height * wide / width - high)) > max(
+        1.0, wide / width, high / height
+    ):
+        return f"the mask has another shape ({width}x{height}) than the source ({wide}x{high})"
+    return ""
+
+
+def fit_mask(mask: Image.Image, size: tuple[int, int], *, edited: bool = False) -> Image.Image:
+    """Returns an opened mask for a picture of that size, in mode `L`. Raises `PictureError` if it says nothing of it.
+
+    `edited`: the picture is an edit of what the mask was made for, which may have been stretched a little.
+    """
+    stretched = edited and have_same_shape(mask.size, size) and NO_MASK not in mask.info
+    if not stretched and (fault := find_mask_fault(mask, size)):
+        raise PictureError(fault)
+    return mask.convert("L").resize(size, Image.Resampling.NEAREST)
 
 
 _FEW, _THIRD = 4, 0.001

@@ -98,9 +98,6 @@ _ROTATIONS = {
     8: Image.Transpose.ROTATE_90,
 }
 _ORIENTATION = 0x0112  # the EXIF tag
-
-_ASPECT_TOLERANCE = 1.05
-
 GREY = (128, 128, 128)
 """Fill of a blank picture: middle grey, since black counts as a failed edit."""
 
@@ -368,22 +365,24 @@ def own_copy(image: object) -> Image.Image:
         ) from error
 
 
+def have_same_shape(size: tuple[int, int], other: tuple[int, int]) -> bool:
+    """True if width / height of two pictures differ by 5 % at most."""
+    ratio = (size[0] * other[1]) / (size[1] * other[0])
+    return max(ratio, 1 / ratio) <= 1.05
+
+
 def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """Checks an edit; returns the flags that apply.
 
-    `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
-    more than 5 %. `other_when_repeated`, `one_of_several`: set by its model. Raises `PictureError` if every pixel is
-    black.
+    `identical_to_source`: the same size and pixels. `other_aspect_ratio`: not `have_same_shape`. Other flags are set
+    by its model. Raises `PictureError` if every pixel is black.
     """
-    edited = as_rgb(image)
+    edited, original, flags = as_rgb(image), as_rgb(source), list[str]()
     if edited.getbbox() is None:
         raise PictureError(Text("black image: every pixel of the edit is (0, 0, 0), as produced by NaN in the model"))
-    flags = []
-    original = as_rgb(source)
     if edited.size == original.size and edited.tobytes() == original.tobytes():
         flags.append("identical_to_source")
-    ratio = (edited.width * original.height) / (edited.height * original.width)
-    if max(ratio, 1 / ratio) > _ASPECT_TOLERANCE:
+    if not have_same_shape(edited.size, original.size):
         flags.append("other_aspect_ratio")
     flags += [flag for flag in (UNREPEATABLE, SEVERAL) if image.info.get(flag)]
     return tuple(flags)

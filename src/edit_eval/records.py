@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from edit_eval.text import Text
 
@@ -550,6 +550,35 @@ class Spent:
     attempts: int = 0
 
 
+class _Bought(TypedDict):
+    provider: str
+    id: str
+    """By which it is asked for; empty while it is only about to be submitted."""
+    usd: float | None
+    """What it usually costs; None: not known."""
+
+
+class Submitted(_Bought, total=False):
+    """What was bought of a provider, and is not fetched yet."""
+
+    token: str
+    """Of a question in a batch: what the batch is known by before it has an id."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingBatch:
+    """Questions to a judge that wait in a batch of its maker's."""
+
+    model: str
+    """Key of the judge."""
+    provider: str
+    batch: str
+    """The maker's id; empty while it is gathered or handed in."""
+    questions: int
+    since: float
+    """Seconds since 1970."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExaminedJudge:
     """What is known of a judge beside its scores, as documents have it (docs/records.md, `judges`)."""
@@ -563,6 +592,43 @@ class ExaminedJudge:
     """Its own noise: standard deviation of an edit's scores when it is asked again, in points; None: not known."""
     details: Any = None
     """The examiner's own document, which it alone reads."""
+
+
+@dataclass(frozen=True)
+class RunTelemetry:
+    """What devices did in a run, and what it cost."""
+
+    activities: tuple[Activity, ...] = ()
+    wall_seconds: tuple[float, ...] = ()
+    """Wall time of each start, in seconds."""
+    devices: tuple[str, ...] = ()
+    memory: tuple[MemoryUse, ...] = ()
+    """One entry for every load on every device, in the order of the loads."""
+    utilisation: tuple[Utilisation, ...] = ()
+    """At most one entry for every (start, GPU, kind); none for workers on the CPU."""
+    device_failures: tuple[DeviceFailures, ...] = ()
+    """At most one entry for every (device, model), most attempts first."""
+    spent: tuple[Spent, ...] = ()
+    """At most one entry for every model that has a price."""
+    waiting: tuple[WaitingBatch, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunProvenance:
+    """Where a run's results come from: what was asked, where it ran, what is known of its judges."""
+
+    configuration: Mapping[str, object] = field(default_factory=dict)
+    """Configuration of the last start with all its defaults, as plain data without secrets."""
+    resolved: Mapping[str, object] = field(default_factory=dict)
+    """Identities of `edit_models` and `judges` (as in keys) after resolving, each judge with its protocol."""
+    environment: Mapping[str, object] = field(default_factory=dict)
+    """Versions, devices and revisions recorded by the last start."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """The benchmark's description of itself: `source`, `licence`, and anything else a reader should know."""
+    examined: Mapping[str, ExaminedJudge] = field(default_factory=dict)
+    """For each judge that can be examined, what is known of it."""
+    notes: tuple[str, ...] = ()
+    """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -605,30 +671,10 @@ class Results:
     says why there is none. Shown under their names, never ranked, never a gate."""
     certificates: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """For each judge with such numbers, whether they are certified (`protocols.certificates.certificate_of`)."""
-    activities: tuple[Activity, ...] = ()
-    wall_seconds: tuple[float, ...] = ()
-    """Wall time of each start, in seconds."""
-    devices: tuple[str, ...] = ()
-    memory: tuple[MemoryUse, ...] = ()
-    """One entry for every load on every device, in the order of the loads."""
-    utilisation: tuple[Utilisation, ...] = ()
-    """At most one entry for every (start, GPU, kind); none for workers on the CPU."""
-    device_failures: tuple[DeviceFailures, ...] = ()
-    """At most one entry for every (device, model), most attempts first."""
-    spent: tuple[Spent, ...] = ()
-    """At most one entry for every model that has a price."""
-    configuration: Mapping[str, object] = field(default_factory=dict)
-    """Configuration of the last start with all its defaults, as plain data without secrets."""
-    resolved: Mapping[str, object] = field(default_factory=dict)
-    """Identities of `edit_models` and `judges` (as in keys) after resolving, each judge with its protocol."""
-    environment: Mapping[str, object] = field(default_factory=dict)
-    """Versions, devices and revisions recorded by the last start."""
-    about: Mapping[str, str] = field(default_factory=dict)
-    """The benchmark's description of itself: `source`, `licence`, and anything else a reader should know."""
-    examined: Mapping[str, ExaminedJudge] = field(default_factory=dict)
-    """For each judge that can be examined, what is known of it."""
-    notes: tuple[str, ...] = ()
-    """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
+    telemetry: RunTelemetry = field(default_factory=RunTelemetry)
+    """What devices did, and what was spent."""
+    provenance: RunProvenance = field(default_factory=RunProvenance)
+    """What was asked, and where it ran."""
 
     @property
     def coverage_judgements(self) -> tuple[Judgement, ...]:

@@ -19,7 +19,7 @@ from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import FAILED, Judgement, Results, Status
+from edit_eval.records import FAILED, NO_EDIT, Judgement, Results, RunProvenance, Status
 from edit_eval.reporting.analyses import RunRecords, compute_analysis, summary_of
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.language import current_language, translate
@@ -34,9 +34,11 @@ from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, load_examinations
 from edit_eval.store.joined import describe_judge_differences, join_runs
 from edit_eval.store.provenance import collect_environment_notes
-from edit_eval.store.run_directory import RunDirectory, resolve_ledger, what_mends
+from edit_eval.store.run_directory import RunDirectory, what_mends
+from edit_eval.store.run_file import describe_copy, open_run_path
 from edit_eval.store.run_folders import damage_error, read_experiment
 from edit_eval.store.table import JudgementTable, open_table
+from edit_eval.store.timeline import read_timeline
 from edit_eval.text import Text
 
 
@@ -72,7 +74,8 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
-    """Its run directory; for a service's ledger, the one run in it."""
+    """Its run directory; for a service's ledger, the one run in it; for a run in one file (`edit-eval export`), where
+    that was unpacked."""
     examinations: Path | None = None
     """Folder in which what is known of its judges is looked for besides its own copies."""
     code: Sequence[str | Path] = ()
@@ -81,7 +84,7 @@ class Run:
 
     def __post_init__(self) -> None:
         name_code([self.code] if isinstance(self.code, str | Path) else self.code)
-        object.__setattr__(self, "path", resolve_ledger(Path(self.path)))
+        object.__setattr__(self, "path", open_run_path(Path(self.path)))
 
     @cached_property
     def judge_examinations(self) -> Mapping[str, Examination]:
@@ -145,7 +148,6 @@ class Run:
     def results(self) -> Results:
         """All records, for statistics and reports."""
         directory, table, experiment = self._directory, self.table, self.experiment
-        timeline = directory.timeline(experiment.identities)
         by_kind = table.rows_by_kind()
         judgements = tuple(by_kind["edit"])
         scoring = {judge.name: judge.scoring for judge in experiment.judges}
@@ -171,19 +173,15 @@ class Run:
                 for judge in experiment.judges
                 if getattr(judge.protocol, "published", None) or (judge.of_two and find_certificate(judge.protocol))
             },
-            activities=timeline.activities,
-            wall_seconds=timeline.wall_seconds,
-            devices=timeline.devices,
-            memory=timeline.memory,
-            utilisation=timeline.utilisation,
-            device_failures=timeline.device_failures,
-            spent=timeline.spent,
-            configuration=self._configuration,
-            resolved={} if self._damaged else directory.read_resolved_configuration(),
-            environment=directory.environment(),
-            about=experiment.about,
-            examined={judge: examination.document for judge, examination in self.judge_examinations.items()},
-            notes=tuple(filter(None, self._notes())),
+            telemetry=read_timeline(directory, experiment.identities),
+            provenance=RunProvenance(
+                configuration=self._configuration,
+                resolved={} if self._damaged else directory.read_resolved_configuration(),
+                environment=directory.environment(),
+                about=experiment.about,
+                examined={judge: examination.document for judge, examination in self.judge_examinations.items()},
+                notes=tuple(filter(None, self._notes())),
+            ),
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -194,6 +192,7 @@ class Run:
             *derived,
             self._damaged,
             directory.damage.note,
+            describe_copy(self.path),
             *collect_environment_notes(directory),
         )
 
@@ -305,8 +304,15 @@ class Run:
             if skipped:
                 many = Text(" ({} skipped count as not scored)", skipped)
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
-            failed = ",".join(name for name in coverage.by_status if name in FAILED)
-            again = Text(", `--retry {}` retries them", failed) if failed else ""
+            gone = self.experiment.lacking
+            lost = [edit for edit in self.table.edits if gone and edit.status in NO_EDIT]
+            of_files = {edit.status for edit in lost if edit.sample_id in gone.get(edit.edit_model, ())}
+            others = {edit.status for edit in lost if edit.sample_id not in gone.get(edit.edit_model, ())}
+            no_retry = {status.value for status in of_files - others}
+            failed = ",".join(name for name in coverage.by_status if name in FAILED and name not in no_retry)
+            again = Text(", `--retry {}` retries them", failed) if failed else Text("")
+            if of_files:
+                again = Text("{}; a finished edit without a file needs the file: put it there, and run again", again)
             raise Unscored(
                 Text(
                     "coverage: {}{} of {} are scored{}{}, and evaluation.min_coverage is {:g}; "

@@ -149,12 +149,13 @@ def translate_pieces(
     as a whole. `separators` are those of lists (`Items`).
     """
     template = catalogue.get(value.key, value.template)
-    if template == value.template and _has_words(template):
+    as_written = template == value.template
+    if as_written and _has_words(template):
         yield _plain(value), False
         return
     number = 0
     for literal, name, spec, conversion in _parse_template(template):
-        yield literal, True
+        yield separators.get(literal, literal) if as_written and literal else literal, True
         if name is None:
             continue
         field = value.fields[int(name or number)]

@@ -134,7 +134,7 @@ def test_three_machines_make_what_one_makes(machines: Machines, alone: tuple[Pat
     machines.add(3)
     evaluate(asked(folder, machines), run_dir=folder / "three")
     assert came_to(folder / "three") == expected
-    environment = Run(folder / "three").results.environment
+    environment = Run(folder / "three").results.provenance.environment
     assert len(environment["machines"]) == 3
     assert len(environment["gpus"]) == 6
 
@@ -173,7 +173,7 @@ def test_one_machine_dies_and_another_joins_and_nobody_is_charged(
     after = [event for event in events if event["event"] == "activity" and event["begin"] > gone["seconds"]]
     assert not {activity["device"] for activity in after} & set(gone["devices"])
     assert {activity["device"] for activity in after} >= {"cuda:6", "cuda:7"}
-    assert set(made.results.devices) == {f"cuda:{number}" for number in range(8)}
+    assert set(made.results.telemetry.devices) == {f"cuda:{number}" for number in range(8)}
 
 
 def test_a_machine_whose_agent_has_ended_is_used_again(

@@ -136,6 +136,8 @@ FEATURES: dict[str, Feature] = {
     "doubled": Feature(0, (1,), 0.2, lambda d: not (d["folder"] or d["paid"])),
     # in a batch it may be asked once more for the others' sake, and a gate has runs of its own
     "restless": Feature(0, (1,), 0.5, lambda d: d["scorer"] and d["batch"] == 1 and not d["gate"]),
+    "masked": Feature(0, (1,), 0.2, lambda d: d["models"] - d["paid"] > 0),
+    "batched": Feature(0, (1,), 0.3, lambda d: any(d[name] for name in ("scorer", "followed")) and d["batch"] == 1),
 }
 
 
@@ -144,6 +146,11 @@ def model_of(draw: Draw, name: str) -> str:
     same = {"m1": ("m0", draw["twins"]), "third": ("second", draw["one_judge"])}
     other, is_same = same.get(name, (name, 0))
     return other if is_same else name
+
+
+def takes_mask(draw: Draw, name: str) -> bool:
+    """Whether an edit model is given the masks of samples: those that are planted, but one."""
+    return bool(draw["masked"]) and name[0] == "m" and name != "m2" and not (draw["paid"] and name == PAID)
 
 
 SWITCHED = ("arena", "way", "schedule")
@@ -399,6 +406,7 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
 
     def model(kind: str, name: str, bad: Mapping[str, float], **more: Any) -> dict[str, Any]:
         what = {"name": model_of(draw, name), "bad": dict(bad), "column": name if kind == "Editor" else ""}
+        what |= {"masks": True} if kind == "Editor" and takes_mask(draw, name) else {}
         return {"class_path": f"{here}:{kind}", "params": {**what, **own, **where, **more}}
 
     protocols: dict[str, dict[str, Any]] = {
@@ -418,7 +426,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
             }
         else:
             measures = name in ("measure", "drift", "start")
-            asked[name] = model("Measure" if measures else "Judge", name, bad, batch_size=draw["batch"])
+            kind = "BatchedJudge" if draw["batched"] and name in BATCHED else "Measure" if measures else "Judge"
+            asked[name] = model(kind, name, bad, batch_size=draw["batch"])
         if name in protocols:
             asked[name]["protocol"] = protocols[name]
         if name not in ("measure", "drift", "start", "recorded") and draw["retries"] != FEATURES["retries"].off:
@@ -469,6 +478,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
     return whole
 
 
+BATCHED = ("scorer", "followed", "critic")
+"""Judges that may be asked in batches."""
 PAID, PRICE = "m0", 0.04
 """The edit model that may be a paid one, and what a request for an edit costs there, in US dollars."""
 CAPPED = "spent-at-most.json"
@@ -508,7 +519,8 @@ def written(draw: Draw, folder: Path) -> Path:
     folder.mkdir(parents=True)
     rows = table(draw)
     for place in range(draw["rows"]):
-        Image.new("RGB", (40, 30), (10 + place, 90, 7 * place)).save(folder / f"p{place}.png")
+        size = (64, 16) if draw["masked"] else (40, 30)  # the shape of an edit, which a mask fits, too
+        Image.new("RGB", size, (10 + place, 90, 7 * place)).save(folder / f"p{place}.png")
     (folder / BROKEN).write_bytes(b"no picture")
     (folder / "edits").mkdir()
     for row in rows:
@@ -526,9 +538,15 @@ def written(draw: Draw, folder: Path) -> Path:
             "difficulty": row.difficulty,
             "tags": row.tag,
             **({"follows": row.follows} if draw["turns"] else {}),
+            **({"mask": mask_file(draw, row)} if draw["masked"] else {}),
         }
         for row in rows
     ]
+    for row in rows if draw["masked"] else ():
+        if name := mask_file(draw, row):
+            mask = Image.new("L", (32, 8))
+            mask.paste(255, (32 * planted.mask_of(draw["salt"], row.of or row.id) // 8, 0, 32, 8))
+            mask.save(folder / name)
     fill(folder / container(draw), samples, draw["container"])
     made = [(row.id, f"edits/{row.id}.png") for row in reversed(rows)]  # which row stands where decides nothing
     there = [{"id": name, "made": edit if (folder / edit).exists() else ""} for name, edit in made]
@@ -540,6 +558,12 @@ def written(draw: Draw, folder: Path) -> Path:
     path = folder / "config.yaml"
     path.write_text(json.dumps(configuration(draw, folder), indent=1), "utf-8")
     return path
+
+
+def mask_file(draw: Draw, row: Row) -> str:
+    """The name of a sample's mask; empty if it has none."""
+    sample = row.of or row.id
+    return f"mask-{sample}.png" if planted.mask_of(draw["salt"], sample) else ""
 
 
 def paid_requests(folder: Path) -> int:

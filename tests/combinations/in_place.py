@@ -13,8 +13,9 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import traceback
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ import typer.main
 
 from edit_eval import cli, evaluation
 from edit_eval.execution.contract import Event, Gpu, Machine, WorkerSpecification
+from edit_eval.judges.contract import DeferredQuestion
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.plugins.endpoints.in_worker import client
 from edit_eval.reporting import render_subprocess
@@ -66,6 +68,7 @@ class InPlace:
         self._machine = machine or Processors()
         self._workers: dict[int, Worker] = {}
         self._events: list[Event] = []
+        self._noted: defaultdict[tuple[int, int], threading.Event] = defaultdict(threading.Event)
 
     def machine(self) -> Machine:
         return self._machine
@@ -83,6 +86,7 @@ class InPlace:
         for number, worker in list(self._workers.items()):
             if worker.orders:
                 self._carry_out(number, worker, worker.orders.popleft())
+            getattr(worker.model, "look", lambda: None)()
         events, self._events = self._events, []
         self._now += 0.01 if events else seconds
         return self._now, events
@@ -107,6 +111,7 @@ class InPlace:
         if order["do"] == "prepare":
             model_class = find_class(told.class_path, list(told.import_path))
             worker.model = model_class(make_parameters(model_class, dict(told.parameters)))
+            worker.model.paced = True
             self._say(number, "prepared")
         elif order["do"] == "load":
             worker.model.load([])
@@ -115,6 +120,8 @@ class InPlace:
             self._disturb(self._begun)
             self._begun += 1
             self._run(number, worker.model, order)
+        elif order["do"] == "noted":
+            self._noted[number, order["task"]].set()
         else:
             self._say(number, "ended", memory={})
             self._died(number, "ended")
@@ -122,6 +129,10 @@ class InPlace:
     def _run(self, number: int, model: Any, order: Message) -> None:
         task = order["task"]
         self._say(number, "started", task=task)
+        if order.get("deferred"):
+            opened = open_judge_requests(order["requests"])[0]
+            if not isinstance(opened, str):
+                return model.defer(self._deferred(number, task, opened, order.get("submitted")))
         try:
             results = _edited(model, order) if order["kind"] == "edit" else _judged(model, order)
         except Exception as error:
@@ -130,6 +141,21 @@ class InPlace:
             self._say(number, "failed", task=task, **why, **_charged(model), memory={})
         else:
             self._say(number, "done", task=task, results=results, seconds=0.01, **_charged(model), memory={})
+
+    def _deferred(self, number: int, task: int, request: Any, submitted: Any) -> DeferredQuestion:
+        def note(bought: Any) -> threading.Event:
+            self._say(number, "submitted", task=task, **bought)
+            return self._noted[number, task]
+
+        def answer(reply: Any, lost: int) -> None:
+            if isinstance(reply, BaseException):
+                why = {"error": one_line(reply), "trace": "", "kind": kind_of(reply)}
+                self._say(number, "failed", task=task, **why, memory={})
+            else:
+                self._say(number, "done", task=task, results=as_results([reply], 1), seconds=0.0, memory={})
+
+        told = {"note": note, "answer": answer, "on_step": lambda step, steps: None}
+        return DeferredQuestion(request=request, submitted=submitted, **told)
 
 
 def _charged(model: Any) -> Message:

@@ -26,6 +26,7 @@ from combinations.drawing import (
     judges,
     model_of,
     table,
+    takes_mask,
 )
 
 HEADLINES = {"followed": "overall", "measure": "change", "drift": "change", "start": "change"}
@@ -200,7 +201,9 @@ class Expected:
         if model == "folder":  # one picture, whatever it was asked for
             status = "ok" if planted.in_folder(self.salt, sample) else "edit_failed"
             return Edit(status, planted.child("folder", sample, 0, "", 1, ""), before, column)
-        code = planted.child(model, self.rows[sample].of or sample, seed, rewriter, turn, seen)
+        of = self.rows[sample].of or sample
+        seen += planted.in_mask(planted.mask_of(self.salt, of)) if takes_mask(self.draw, model) else ""
+        code = planted.child(model, of, seed, rewriter, turn, seen)
         return Edit(planted.fate(self.salt, code, self.fates), code, before, column)
 
     # -- judgements of one edit --

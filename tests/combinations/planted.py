@@ -13,6 +13,8 @@ import hashlib
 import json
 import os
 import re
+import threading
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -58,6 +60,17 @@ def rewritten(salt: int, sample: str) -> bool:
 def in_folder(salt: int, sample: str) -> bool:
     """Whether the folder of edits made elsewhere has one of a sample."""
     return share(salt, "folder", sample) >= 0.1
+
+
+def mask_of(salt: int, sample: str) -> int:
+    """Where a sample's mask begins, in eighths of the width, from 1 to 7; 0 for one that has none."""
+    drawn = share(salt, "mask", sample)
+    return 0 if drawn < 0.3 else 1 + int(7 * (drawn - 0.3) / 0.7)
+
+
+def in_mask(begin: int) -> str:
+    """What a mask adds to the codes that an edit was made from."""
+    return f"#{begin}" if begin else ""
 
 
 def quality(salt: int, code: str) -> float:
@@ -149,6 +162,8 @@ class Planted:
     """Status -> the share of answers that end so."""
     column: str = ""
     """Where it stands in the configuration: two that are one model have a name, and what they do, in common."""
+    masks: bool = False
+    """Whether it edits in a mask."""
 
     def note(self, *what: object) -> None:
         """Writes down that it was asked."""
@@ -176,7 +191,7 @@ def asked_for(seed: int) -> tuple[int, int]:
     return seed // STRIDE, seed % 1000
 
 
-def edited(own: Planted, instruction: str, source: Any, seed: int) -> tuple[str, str]:
+def edited(own: Planted, instruction: str, source: Any, seed: int, mask: Any = None) -> tuple[str, str]:
     """The code of an edit that was asked for, and what becomes of it; it is noted."""
     told, sample = re.search(r"SEEN<(.*?)>", instruction), sample_in(instruction)
     rewriter, turn = "rw" if "BETTER" in instruction else "", 0
@@ -184,6 +199,9 @@ def edited(own: Planted, instruction: str, source: Any, seed: int) -> tuple[str,
         _, _, _, rewriter, before, _ = told[1].split("|")
         turn = int(before)
     made_from = code_in(source) + ("+" + told[1] if told else "")
+    if mask is not None:
+        assert mask.size == source.size
+        made_from += in_mask(8 * mask.getbbox()[0] // mask.width)
     code = child(own.name, sample, seed // STRIDE, rewriter, turn + 1, made_from)
     own.note("edit", own.name, code)
     bad = own.bad if os.path.exists(f"{own.folder}/storm") else {**own.bad, "storm": 0}
@@ -198,13 +216,18 @@ class Editor:
     def __init__(self, parameters: Planted) -> None:
         self.own = parameters
 
+    @staticmethod
+    def takes_mask(parameters: Planted) -> bool:
+        """Whether a mask says where it edits."""
+        return parameters.masks
+
     def load(self, devices: object) -> None:
         pass
 
     def edit(self, request: Any, on_step: object) -> Any:
         from edit_eval.errors import Refused
 
-        code, end = edited(self.own, request.instruction, request.source, request.seed)
+        code, end = edited(self.own, request.instruction, request.source, request.seed, request.mask)
         if end == "edit_failed":
             raise RuntimeError("planted failure")
         if end == "edit_refused":
@@ -264,6 +287,69 @@ class Judge:
             return "let me see"
         score = 11.0 if status == "out_of_range" else score
         return f"SEEN<{code}> could be better.\nScore: {score:.3f}" if own.name == "critic" else f"{score:.3f}"
+
+
+class BatchedJudge(Judge):
+    """The same, asked in batches of one, by a maker that keeps them in files: what was bought is said once for all."""
+
+    holds_device = False
+
+    def __init__(self, parameters: Planted) -> None:
+        super().__init__(parameters)
+        self._waiting: list[dict[str, Any]] = []
+        self.paced = False
+        """True if another calls `look`."""
+
+    def load(self, devices: object) -> None:
+        if not self.paced:
+            threading.Thread(target=self._keep_looking, daemon=True).start()
+
+    def _keep_looking(self) -> None:
+        while True:
+            time.sleep(0.02)
+            self.look()
+
+    @staticmethod
+    def defers(parameters: Planted) -> bool:
+        """Its questions wait."""
+        return True
+
+    def defer(self, question: Any) -> None:
+        """Takes a question, of which it is written down first that it is about to be bought."""
+        earlier = question.submitted or {"id": "", "token": os.urandom(6).hex()}
+        one = {"provider": "planted", "id": earlier["id"], "usd": None, "token": earlier["token"]}
+        self._waiting.append({"question": question, "bought": one, "noted": question.note(dict(one))})
+
+    def look(self) -> None:
+        """Buys what is written down, and answers what it had bought before."""
+        for one in list(self._waiting):
+            question, bought = one["question"], one["bought"]
+            file = os.path.join(self.own.folder, f"bought-{bought['token']}.json")
+            if bought["id"]:
+                self._waiting.remove(one)
+                with open(file, encoding="utf-8") as there:
+                    question.answer(_as_reply(json.load(there)), 0)
+            elif one["noted"].is_set():
+                if not os.path.exists(file):
+                    with open(file, "x", encoding="utf-8") as new:
+                        json.dump(self._said_to_it(question.request), new)
+                bought["id"] = f"batch of {bought['token']}"
+                question.note(dict(bought))
+
+    def _said_to_it(self, request: Any) -> dict[str, str]:
+        try:
+            said = self.said(request)
+        except RuntimeError as error:
+            return {"error": str(error)}
+        return {"text": said} if isinstance(said, str) else {"text": said.text, "ended": said.ended.value}
+
+
+def _as_reply(said: dict[str, str]) -> Any:
+    from edit_eval.records import Reply, Status
+
+    if "error" in said:
+        return RuntimeError(said["error"])
+    return Reply(text=said["text"], ended=Status(said.get("ended", "ok")))
 
 
 class Measure(Judge):

@@ -458,8 +458,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         # Where a class is the user's own, another process shows what the last start derived, and says so in a note.
         self.check("report: the same again", "", _without_notes(before), _without_notes(again))
         self.check("report: the same notes again", "", True, {*before["notes"]} <= {*again["notes"]})
-        if self.draw["page"]:
-            self.succeeds("export", self.run, self.folder / "sent.html")
+        self.send()
 
     def succeeds(self, *words: str | Path, language: str = "en") -> Ended | None:
         """Carries out a verb that has to succeed."""
@@ -489,7 +488,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         self.check(f"{verb}: what is printed has the counts", "", {}, dict(lacking))
         if chinese and spoken[1]:
             words = "".join(spoken[1].out.split())
-            notes = [note for note in Run(self.run).results.notes if "".join(str.split(note)) in words]
+            notes = [note for note in Run(self.run).results.provenance.notes if "".join(str.split(note)) in words]
             self.check(f"{verb}: notes are in Chinese", "", [], notes)
             self.check(f"{verb}: both languages have the same cells", "", {}, differing(*cells))
 

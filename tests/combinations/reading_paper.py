@@ -1,4 +1,4 @@
-"""A paper's table and files, held against the oracle, and against what `compare` says."""
+"""What is made to be sent, held against the oracle, and against what `compare` says: a paper's files, a run's one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from combinations.drawing import Draw
 from combinations.oracle import Expected
+from documents import plain
+from edit_eval.privacy import hide_folders, map_texts
+from edit_eval.run import Run
 
 
 class PaperReadings:
@@ -18,6 +22,7 @@ class PaperReadings:
     want: Expected
     run: Path
     folder: Path
+    draw: Draw
     summary: Mapping[str, Any]
     check: Any
     document: Any
@@ -87,3 +92,16 @@ class PaperReadings:
         )
         gaps = [sign * (first[sample] - its[sample]) for sample in first if sample in its]
         self.check("paper: behind", where, fmean(gaps) if gaps else None, contest["difference"])
+
+    def send(self) -> None:
+        """The run in one file says what the run does, but for notes and for the folders in reasons."""
+        if self.draw["page"]:
+            self.succeeds("export", self.run, self.folder / "sent.html")
+        sent = self.folder / "sent.edit-eval"
+        self.succeeds("export", self.run, sent, "--size", "64")
+        was, now = (map_texts(hide_folders, plain(Run(of).summary)) for of in (self.run, sent))
+        for summary in (was, now):
+            summary["failures"].sort(key=str)  # in order of their reasons, where they are equally many
+            del summary["notes"]
+        differing = [key for key in was | now if was.get(key) != now.get(key)]
+        self.check("export: a run in one file says the same", "", [], differing)

@@ -41,6 +41,7 @@ PROCESSES = [
     "salt=9 rows=7 models=2 arena=all garbled=0.1 rewrite=1 doubled=1 way=shards",
     "salt=11 rows=6 models=2 repeats=2 schedule=batch_sync devices=2 controls=2 way=retry",
     "salt=13 rows=6 models=2 folder=1 recorded=1 second=1 readings=2 order=by_category way=added",
+    "salt=6 rows=6 models=2 rounds=2 batched=1 followed=1 hesitating=0.3 judge_error=0.1 way=kill",
 ]
 """Draws that are carried out by commands and workers that are processes."""
 CASES = {
@@ -61,6 +62,13 @@ CASES = {
     ),
     "what is asked about equal edits is one answer, whatever it is": (
         "salt=5 rows=7 models=3 twins=1 restless=1 doubled=1 rounds=3 stop=5.5 arena=all repeats=2 way=kill"
+    ),
+    "a mask goes to every turn of who takes one": "salt=3 rows=6 models=3 masked=1 turns=2 doubled=1 edit_seeds=2",
+    "a mask goes to rounds, and to what is resumed": (
+        "salt=6 rows=6 models=2 masked=1 rounds=3 last=1 rewrite=1 edit_failed=0.1 way=kill"
+    ),
+    "what was bought in a batch is fetched once": (
+        "salt=6 rows=6 models=2 rounds=2 batched=1 followed=1 hesitating=0.3 judge_error=0.1 pilot=1 way=kill"
     ),
     "a critic that answers otherwise is another one": (
         "salt=1474 rows=4 scorer=0 second=1 unparseable=0.25 drift=1 rounds=3 last=1 way=reuse"

@@ -133,7 +133,9 @@ def made(draw: Drawn) -> Results:
         for judge in draw.judges
         for model in draw.models
     }
-    return replace(results(samples, rows), resolved={"control_samples": 0})
+    return replace(
+        results(samples, rows), provenance=replace(results(samples, rows).provenance, resolved={"control_samples": 0})
+    )
 
 
 def false_lines(draw: Drawn) -> Iterator[str]:

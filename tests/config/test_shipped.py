@@ -10,7 +10,7 @@ import pytest
 from edit_eval.config import components, parameters
 from edit_eval.config.base_system import PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
+from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE, SAMPLE_KEYS
 from edit_eval.config.schema import EvaluationSection, ExecutionSection, PromptsSection
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROTOCOL_KEYS, top_keys
 from edit_eval.config.shipped import file_of, find_shipped_files, summary
@@ -149,9 +149,9 @@ def test_every_key_is_documented() -> None:
         assert f"| `{name}` |" in PAGE, name
     rubric = parameters.names_of(components.import_class("protocol", built_in()["protocol"]["rubric"]))
     assert list(_rows("### The keys of `rubric`")) == list(rubric)
-    for key in (*top_keys(), *PLACEMENT_KEYS, "seed", *TYPES):
+    for key in (*top_keys(), *PLACEMENT_KEYS, *SAMPLE_KEYS["edit_model"], *TYPES):
         assert f"`{key}" in PAGE or f": {key}`" in PAGE, key
-    assert set(_rows("### `params`: where and how a model runs")) == {*PLACEMENT_KEYS, "seed"} - {
+    assert set(_rows("### `params`: where and how a model runs")) == {*PLACEMENT_KEYS, *SAMPLE_KEYS["edit_model"]} - {
         *PLACEMENT_KEYS_BEFORE
     }
 

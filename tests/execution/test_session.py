@@ -24,6 +24,7 @@ from edit_eval.run import Run
 from edit_eval.statistics.timing import compute_timing
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.timeline import read_timeline
 from reporting.simulated_runs import AnsweringDriver
 from simulated_driver import Fate
 from small_benchmark import configuration, sample_id, write_benchmark
@@ -70,9 +71,9 @@ def test_each_start_takes_at_most_as_long_as_another_watch_says_and_holds_all_th
     watched: tuple[Run, Clock],
 ) -> None:
     results, clock = watched[0].results, watched[1]
-    assert len(results.wall_seconds) == len(clock.seconds) == 2
-    for start, (recorded, measured) in enumerate(zip(results.wall_seconds, clock.seconds, strict=True), 1):
-        last = max(activity.end for activity in results.activities if activity.start_number == start)
+    assert len(results.telemetry.wall_seconds) == len(clock.seconds) == 2
+    for start, (recorded, measured) in enumerate(zip(results.telemetry.wall_seconds, clock.seconds, strict=True), 1):
+        last = max(activity.end for activity in results.telemetry.activities if activity.start_number == start)
         assert last <= recorded + 0.001 <= measured + 0.002  # they are recorded in milliseconds
 
 
@@ -90,7 +91,7 @@ def test_the_timeline_of_each_device_adds_up_to_the_wall_time(watched: tuple[Run
 
 def test_a_device_does_one_thing_at_a_time(watched: tuple[Run, Clock]) -> None:
     """Models that swap: where two stretches overlapped, one of them would be a lie. Imports hold no device."""
-    everything = watched[0].results.activities
+    everything = watched[0].results.telemetry.activities
     assert {a.kind for a in everything} == {"starting", "loading", "editing", "judging", "unloading"}
     activities = [a for a in everything if a.kind != "starting"]
     for start, device in itertools.product((1, 2), ("cpu:0", "cpu:1")):
@@ -154,7 +155,7 @@ def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) ->
     assert environment["devices"] == ["cuda:0", "cuda:1", "cuda:2"]
     assert [gpu["memory"] for gpu in environment["gpus"]] == [80 << 30] * 3
     assert environment["choices"]["load_concurrency"]["reason"] == "free host memory is unknown"
-    assert directory.timeline().devices == session.layout.devices
+    assert read_timeline(directory).devices == session.layout.devices
 
 
 # -- what is recorded --
@@ -162,7 +163,7 @@ def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) ->
 
 def test_what_results_depend_on_is_recorded_and_no_variables(watched: tuple[Run, Clock]) -> None:
     run, _ = watched
-    environment: dict[str, Any] = dict(run.results.environment)
+    environment: dict[str, Any] = dict(run.results.provenance.environment)
     assert environment["devices"] == ["cpu:0", "cpu:1"]
     assert environment["layout"] == {"edit:testing": "as configured", "judge:testing": "as configured"}
     assert environment["libraries"]["pillow"]
@@ -200,7 +201,7 @@ def test_a_finished_run_needs_no_devices(tmp_path: Path) -> None:
     again = evaluate(elsewhere, run_dir=tmp_path / "run")
     assert again.has_required_coverage
     assert again.page.exists()
-    assert len(again.results.wall_seconds) == len(first.results.wall_seconds) == 1
+    assert len(again.results.telemetry.wall_seconds) == len(first.results.telemetry.wall_seconds) == 1
     elsewhere["benchmark"]["limit"] = 3
     with pytest.raises(ConfigurationError, match=r"cuda:6 and cuda:7 are not there|nowhere is not there"):
         evaluate(elsewhere, run_dir=tmp_path / "other", report=False)
@@ -367,6 +368,6 @@ def test_a_worker_that_does_not_stop_costs_its_timeout_and_no_result(tmp_path: P
     made = evaluate(source, run_dir=tmp_path / "run", report=False)
     assert made.has_required_coverage
     died = [line for line in lines(made, "events") if line["event"] == "died"]
-    unloading = [a for a in made.results.activities if a.kind == "unloading" and a.model == "Editor"]
+    unloading = [a for a in made.results.telemetry.activities if a.kind == "unloading" and a.model == "Editor"]
     assert died == [], "it was stopping; how does not matter"
     assert unloading[0].end - unloading[0].begin >= 1.4

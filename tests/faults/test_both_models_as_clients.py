@@ -67,7 +67,7 @@ def test_two_clients_on_one_device_work_at_once_and_are_loaded_once(tmp_path: Pa
         made = evaluate(what, run_dir=tmp_path / "run", report=False, spectator=ears)
     assert {judgement.status for judgement in made.results.judgements} == {Status.OK}
     assert not meeting.in_vain
-    activities = made.results.activities
+    activities = made.results.telemetry.activities
     assert Counter(a.role for a in activities if a.kind == "loading") == {"edit": 1, "judge": 1}
     work = [a for a in activities if a.kind in ("editing", "judging")]
     assert len({a.device for a in work}) == 1

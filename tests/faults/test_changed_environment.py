@@ -157,7 +157,7 @@ def test_a_run_tells_of_replicas_that_are_not_alike(tmp_path: Path) -> None:
     (note,) = [note for note in ears.notes if "differs from" in note]
     assert note.endswith("; their results may differ for that reason")
     assert re.search(r"Unlike on cpu:\d differs from cpu:\d: kernel (one -> other|other -> one)", note)
-    assert [f"start 1: {note.rpartition(';')[0]}"] == list(made.results.notes)
+    assert [f"start 1: {note.rpartition(';')[0]}"] == list(made.results.provenance.notes)
     for name in ("one", "other"):
         (tmp_path / name).unlink()
     with pytest.raises(RunDirectoryError, match=r"differs from .* remove one of them from device_ids"):

@@ -21,9 +21,9 @@ def test_a_clock_that_jumps_changes_nothing(
     monkeypatch.setattr(time, "time", lambda: max(0.0, real() + step * next(count)))
     made = run(tmp_path, edit={"timeout": 30}, judge={"timeout": 30})
     assert verdicts(made) == verdicts(undisturbed)
-    for activity in made.results.activities:
+    for activity in made.results.telemetry.activities:
         assert 0 <= activity.begin <= activity.end < 60
-    assert all(0 <= seconds < 60 for seconds in made.results.wall_seconds)
+    assert all(0 <= seconds < 60 for seconds in made.results.telemetry.wall_seconds)
     assert len({r["at"] for r in lines(made.path, "edits")}) > 1, "the clock did jump"
 
 

@@ -135,7 +135,7 @@ def test_each_sample_ends_as_what_it_is(tmp_path: Path, monkeypatch: pytest.Monk
         for file in files:
             assert KEY.encode() not in file.read_bytes(), file
         assert KEY not in done.stdout + done.stderr
-        models: Any = made.results.environment["models"]
+        models: Any = made.results.provenance.environment["models"]
         (about,) = (a for m, a in models.items() if m.startswith("edit:"))
         assert (about["same_seed"], about["other_seed"]) == ("the same picture", "another picture")
 

@@ -133,7 +133,9 @@ def test_a_run_that_goes_on_with_another_library_says_so(
     assert said.code == 0
     assert "pillow 1.1.7 -> " in said.text
     assert verdicts(Run(unfinished)) == verdicts(undisturbed)
-    assert any("pillow 1.1.7 -> " in note for note in Run(unfinished).results.notes), "and so does its report"
+    assert any("pillow 1.1.7 -> " in note for note in Run(unfinished).results.provenance.notes), (
+        "and so does its report"
+    )
 
 
 def test_where_that_is_not_wanted_it_is_refused_and_nothing_is_loaded_or_written(
@@ -163,7 +165,7 @@ def test_a_model_whose_own_environment_changed_ends_the_start_before_its_first_t
     """What it has there, only its worker knows."""
     path = unfinished / "environment" / "0001.json"
     recorded = json.loads(path.read_text())
-    recorded["libraries"] = Run(unfinished).results.environment["libraries"]
+    recorded["libraries"] = Run(unfinished).results.provenance.environment["libraries"]
     path.write_text(json.dumps(recorded))
     assert command(settings(tmp_path)).code == 0
     max((unfinished / "replies").iterdir()).unlink()

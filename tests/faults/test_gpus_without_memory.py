@@ -95,6 +95,6 @@ def test_what_finds_no_memory_anywhere_says_who_else_is_there(tmp_path: Path, ro
     assert CUDA_SAYS in failed.reason
     assert says_who(failed.reason)
     assert "cuda:1" in failed.reason, "on which of them"
-    by_device = {failure.device: failure for failure in made.results.device_failures}
+    by_device = {failure.device: failure for failure in made.results.telemetry.device_failures}
     assert sorted(by_device) == GPUS, "it was tried on both"
     assert not any(failure.retired for failure in by_device.values()), "and speaks against neither"

@@ -151,7 +151,7 @@ def test_every_reader_of_a_run_says_how_many_lines_were_left_out(
         path.write_bytes(b"x" + path.read_bytes()[1:])
     left_out = "4 damaged lines in the journals were left out (edits 1, events 1, replies 1, samples 1)"
     made = Run(folder)
-    assert made.results.notes == (left_out,)
+    assert made.results.provenance.notes == (left_out,)
     assert made.summary.notes == [left_out]
     assert plain(status_document(Run(folder).results))["notes"] == [left_out]
     print_summary(made.summary, stdout_console(), language="en")

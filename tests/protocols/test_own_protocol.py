@@ -143,7 +143,7 @@ def test_without_its_class_readers_show_what_the_last_start_derived(
     assert timeless(shown.results.judgements) == timeless(asked.judgements)
     assert timeless(shown.results.controls) == timeless(asked.controls)
     assert [entry.scores for entry in shown.summary.results] == [entry.scores for entry in made.summary.results]
-    [note] = [note for note in shown.results.notes if "derived them on" in note]
+    [note] = [note for note in shown.results.provenance.notes if "derived them on" in note]
     assert "protocol.py:ThreeQuestions (" in note
     assert "--code FOLDER" in note
     for words in (("status",), ("report",), ("compare",), ("leaderboard",)):
@@ -155,7 +155,7 @@ def test_named_code_derives_anew(made: Run, newcomer: None, tmp_path: Path) -> N
     own_copy(tmp_path, ('+ v["yes"]) / 3', '+ 2 * v["yes"]) / 4'))
     derived, anew = Run(made.path).results, Run(made.path, code=[tmp_path]).results
     assert derived.judgements[0].scores["overall"] != anew.judgements[0].scores["overall"]
-    assert not [note for note in anew.notes if "derived them on" in note]
+    assert not [note for note in anew.provenance.notes if "derived them on" in note]
     with pytest.raises(ConfigurationError, match=r"--code .*: no such folder"):
         Run(made.path, code=tmp_path / "nowhere")
     with pytest.raises(ConfigurationError, match=r"is within the run .*; name a folder of your own"):
@@ -194,7 +194,7 @@ def test_a_derived_score_off_its_scale_is_damage(made: Run, newcomer: None, tmp_
     )
     results = Run(folder).results
     assert results.judgements[0].status is Status.PENDING
-    assert any("1 damaged line" in note for note in results.notes)
+    assert any("1 damaged line" in note for note in results.provenance.notes)
 
 
 def test_its_page_is_drawn(made: Run) -> None:

@@ -102,9 +102,12 @@ def drawn(
         edits=edits,
         judgements=tuple(judgements),
         controls=tuple(controls),
-        examined={} if blind else dict.fromkeys(judges, PASSED),
-        configuration={**results.configuration, "evaluation": {"controls": 10}},
-        notes=(),
+        provenance=replace(
+            results.provenance,
+            examined={} if blind else dict.fromkeys(judges, PASSED),
+            configuration={**results.provenance.configuration, "evaluation": {"controls": 10}},
+            notes=(),
+        ),
     )
 
 

@@ -14,7 +14,20 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFilter
 
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS
-from edit_eval.records import Activity, Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.records import (
+    Activity,
+    Edit,
+    Judgement,
+    Picture,
+    Reading,
+    Results,
+    RunProvenance,
+    RunTelemetry,
+    Sample,
+    Scale,
+    Scoring,
+    Status,
+)
 
 MINI = Path(__file__).parents[2] / "../shared/data/five_dimensions_mini"
 RUBRIC = Scoring(protocol="rubric", headline="score", scales={"score": Scale(lowest=0.0, highest=10.0)})
@@ -131,22 +144,26 @@ def build_run(
         edit_models=edit_models,
         judges=judges,
         scoring=dict.fromkeys(judges, RUBRIC),
-        activities=tuple(activities),
-        wall_seconds=(wall,),
-        devices=tuple(f"cuda:{number}" for number in range(gpus)),
-        configuration=_configuration(edit_models, judges, repeats),
-        resolved={
-            "edit_models": [{"name": name, "type": "qwen_image_edit", "seed": 0} for name in edit_models],
-            "judges": [{"name": name, "type": "qwen3_vl", "seed": 0} for name in judges],
-            "rubrics": {"physical": {"system": "You judge edits.", "user": "Score {edit_instruction}"}},
-        },
-        environment={
-            "python": "3.11.9",
-            "libraries": {"edit-eval": "0.1.0", "torch": "2.13.0", "diffusers": "0.42.0", "transformers": "5.23.0"},
-            "devices": [f"cuda:{number}" for number in range(gpus)],
-            "gpus": [{"name": f"cuda:{number}", "title": "NVIDIA A100-SXM4-80GB"} for number in range(gpus)],
-        },
-        notes=("2 damaged lines in the journals were left out",),
+        telemetry=RunTelemetry(
+            activities=tuple(activities),
+            wall_seconds=(wall,),
+            devices=tuple(f"cuda:{number}" for number in range(gpus)),
+        ),
+        provenance=RunProvenance(
+            configuration=_configuration(edit_models, judges, repeats),
+            resolved={
+                "edit_models": [{"name": name, "type": "qwen_image_edit", "seed": 0} for name in edit_models],
+                "judges": [{"name": name, "type": "qwen3_vl", "seed": 0} for name in judges],
+                "rubrics": {"physical": {"system": "You judge edits.", "user": "Score {edit_instruction}"}},
+            },
+            environment={
+                "python": "3.11.9",
+                "libraries": {"edit-eval": "0.1.0", "torch": "2.13.0", "diffusers": "0.42.0", "transformers": "5.23.0"},
+                "devices": [f"cuda:{number}" for number in range(gpus)],
+                "gpus": [{"name": f"cuda:{number}", "title": "NVIDIA A100-SXM4-80GB"} for number in range(gpus)],
+            },
+            notes=("2 damaged lines in the journals were left out",),
+        ),
     )
 
 
@@ -407,12 +424,19 @@ def build_hostile_run(directory: Path) -> Results:
         edit_models=tuple(names[name] for name in results.edit_models),
         judges=tuple(names[name] for name in results.judges),
         scoring={names[name]: scoring for name, scoring in results.scoring.items()},
-        activities=tuple(
-            replace(activity, device=HOSTILE, model=HOSTILE, what=HOSTILE) for activity in results.activities
+        telemetry=replace(
+            results.telemetry,
+            activities=tuple(
+                replace(activity, device=HOSTILE, model=HOSTILE, what=HOSTILE)
+                for activity in results.telemetry.activities
+            ),
+            devices=(HOSTILE,),
         ),
-        devices=(HOSTILE,),
-        configuration={HOSTILE: HOSTILE},
-        resolved={"rubrics": {HOSTILE: HOSTILE}},
-        environment={HOSTILE: [HOSTILE]},
-        notes=(HOSTILE,),
+        provenance=replace(
+            results.provenance,
+            configuration={HOSTILE: HOSTILE},
+            resolved={"rubrics": {HOSTILE: HOSTILE}},
+            environment={HOSTILE: [HOSTILE]},
+            notes=(HOSTILE,),
+        ),
     )

@@ -216,7 +216,7 @@ def test_the_list_is_chinese() -> None:
     english = re.compile("[a-z]{2,} [a-z]{2,} [a-z]{2,}")
     assert not [line for line in lines if english.search(commands.sub("", line))]
     assert "  testing" in "\n".join(lines)
-    assert any(line.endswith("对每个编辑给出预先设定的回答。") for line in lines)
+    assert any(line.endswith("对每个编辑结果给出预先设定的回答。") for line in lines)
 
 
 @pytest.mark.usefixtures("chinese")

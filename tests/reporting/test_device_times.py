@@ -20,7 +20,7 @@ GIB = 1 << 30
 
 def test_times_add_up(complete: Report) -> None:
     took = times(complete.results, complete.summary)
-    assert took.wall_seconds == complete.results.wall_seconds[0]
+    assert took.wall_seconds == complete.results.telemetry.wall_seconds[0]
     assert took.device_seconds == pytest.approx(4 * took.wall_seconds)
     assert 0 < took.working_seconds < took.device_seconds
     assert (took.on_gpus, took.starts, took.edits, took.answers) == (True, 1, 10, 10)
@@ -34,7 +34,12 @@ def test_what_a_short_run_took_of_its_devices_is_no_zero(tmp_path: Path) -> None
         Activity(start_number=1, device="cpu:1", kind="judging", model="m", begin=0.0, end=6.0),
     )
     run = build_run(tmp_path, samples=5, size=(24, 16))
-    report = report_on(replace(run, activities=activities, wall_seconds=(12.0,), devices=("cpu:0", "cpu:1")))
+    report = report_on(
+        replace(
+            run,
+            telemetry=replace(run.telemetry, activities=activities, wall_seconds=(12.0,), devices=("cpu:0", "cpu:1")),
+        )
+    )
     assert "Device time: 24 s." in (report.folder / "report.md").read_text(encoding="utf-8")
     shown = report.html.split(">Device time<")[1].split("</div>")[0]
     assert ">24 s<" in shown
@@ -44,8 +49,7 @@ def test_what_a_short_run_took_of_its_devices_is_no_zero(tmp_path: Path) -> None
 def test_nothing_measured_is_nothing(complete: Report) -> None:
     results = replace(
         complete.results,
-        activities=(),
-        wall_seconds=(),
+        telemetry=replace(complete.results.telemetry, activities=(), wall_seconds=()),
         edits=tuple(replace(edit, seconds=0.0) for edit in complete.results.edits),
         judgements=tuple(replace(judgement, seconds=0.0) for judgement in complete.results.judgements),
     )
@@ -54,8 +58,10 @@ def test_nothing_measured_is_nothing(complete: Report) -> None:
 
 
 def test_workers_on_a_cpu_are_no_gpus(complete: Report) -> None:
-    activities = tuple(replace(activity, device="cpu:0") for activity in complete.results.activities)
-    results = replace(complete.results, activities=activities, devices=("cpu:0",))
+    activities = tuple(replace(activity, device="cpu:0") for activity in complete.results.telemetry.activities)
+    results = replace(
+        complete.results, telemetry=replace(complete.results.telemetry, activities=activities, devices=("cpu:0",))
+    )
     assert not times(results, summarise(results)).on_gpus
 
 
@@ -72,7 +78,12 @@ def test_a_load_that_failed_is_called_so(complete: Report) -> None:
     failed = Activity(
         start_number=1, device="cuda:0", kind="loading", model="m", begin=0.0, end=3.0, what="failed: no kernel image"
     )
-    activities = loads(replace(complete.results, activities=(*complete.results.activities, failed)))
+    activities = loads(
+        replace(
+            complete.results,
+            telemetry=replace(complete.results.telemetry, activities=(*complete.results.telemetry.activities, failed)),
+        )
+    )
     assert [(load.model, load.end - load.begin) for load in activities if load.what] == [("m", 3.0)]
 
 
@@ -127,8 +138,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Report:
         Utilisation(start_number=1, device="cuda:1", kind="idle", samples=1, busy=0.0),
     )
     gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80 * GIB}]
-    environment = {**run.environment, "gpus": gpus}
-    return report_on(replace(run, memory=uses, utilisation=seen, environment=environment, wall_seconds=(9e3, 9e3)))
+    environment = {**run.provenance.environment, "gpus": gpus}
+    return report_on(
+        replace(
+            run,
+            telemetry=replace(run.telemetry, memory=uses, utilisation=seen, wall_seconds=(9e3, 9e3)),
+            provenance=replace(run.provenance, environment=environment),
+        )
+    )
 
 
 def test_memory_and_utilisation_are_said_in_the_report(measured: Report) -> None:
@@ -163,14 +180,25 @@ def test_seeds_versions_and_devices_are_those_of_the_records(complete: Report) -
 
 
 def test_workers_on_the_cpu_are_called_so(complete: Report) -> None:
-    results = replace(complete.results, devices=("cpu:0", "cpu:1"))
+    results = replace(complete.results, telemetry=replace(complete.results.telemetry, devices=("cpu:0", "cpu:1")))
     assert repetition(results).devices == ["2 × cpu"]
 
 
 def test_records_may_lack_anything(complete: Report, hostile: Report) -> None:
-    bare = replace(complete.results, environment={}, resolved={}, configuration={}, devices=())
+    bare = replace(
+        complete.results,
+        provenance=replace(complete.results.provenance, environment={}, resolved={}, configuration={}),
+        telemetry=replace(complete.results.telemetry, devices=()),
+    )
     assert [value for value in repetition(bare) if value] == [1, 1]
-    odd = replace(bare, environment={"libraries": 3, "gpus": "none", "command": ["x"]}, resolved={"edit_models": "m"})
+    odd = replace(
+        bare,
+        provenance=replace(
+            bare.provenance,
+            environment={"libraries": 3, "gpus": "none", "command": ["x"]},
+            resolved={"edit_models": "m"},
+        ),
+    )
     assert repetition(odd).versions == {}
     assert (repetition(odd).command, repetition(odd).folder) == ("", "")
     assert repetition(hostile.results).seeds == {}
@@ -186,8 +214,16 @@ def test_they_stand_in_the_page_and_in_the_markdown(complete: Report) -> None:
 
 def test_the_command_that_was_typed_stands_there_as_text(complete: Report, tmp_path: Path) -> None:
     assert "typed" not in Elements(complete.html).text_of, "nothing was recorded"
-    environment = {**complete.results.environment, "command": f"edit-eval run '{HOSTILE}'", "folder": "/home/<b>me"}
-    results = replace(complete.results, environment=environment, directory=str(tmp_path))
+    environment = {
+        **complete.results.provenance.environment,
+        "command": f"edit-eval run '{HOSTILE}'",
+        "folder": "/home/<b>me",
+    }
+    results = replace(
+        complete.results,
+        provenance=replace(complete.results.provenance, environment=environment),
+        directory=str(tmp_path),
+    )
     report = report_on(results)
     page = Elements(report.html)
     assert page.text_of["typed"] == f"edit-eval run '{HOSTILE}'"

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from edit_eval.plugins.page.html import page_table
 from edit_eval.plugins.page.notebook import notebook_html
-from edit_eval.plugins.push.sending import card
+from edit_eval.plugins.push.sending import Written, card
 from edit_eval.records import Results
 from edit_eval.reporting import comparison_tables, result_tables
 from edit_eval.reporting.comparison import print_comparison
@@ -33,7 +33,7 @@ def in_each_medium(results: Results) -> dict[str, str]:
         "page": report.html.split('type="application/json"')[0],
         "markdown": (report.folder / "report.md").read_text("utf-8"),
         "notebook": notebook_html(results, report.summary, report.folder / "none.html", language="en"),
-        "card": card("me/edits", results, report.summary, licence="", images=False, sources=False),
+        "card": card("me/edits", results, report.summary, Written(), licence="", images=False, sources=False),
     }
 
 

@@ -26,6 +26,7 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.remarks import few_images, footnotes, unshown_lines
 from edit_eval.reporting.report import markdown
 from edit_eval.reporting.results_sheet import coverage_words, print_answer, print_summary
+from edit_eval.reporting.table import Column, Table, print_sheet
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.comparison import compare_models
@@ -87,6 +88,34 @@ def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> N
     assert "95% interval" in head
     assert "Max" not in head
     assert any(line.startswith(f"{name} ") for line in lines)
+
+
+def test_no_word_of_a_groups_heading_is_broken_for_figures_that_can_be_spared() -> None:
+    columns: tuple[Column[str], ...] = (
+        Column("Model", lambda row: row[-1], "name"),
+        Column("Mean", lambda row: "5.00"),
+        Column("Max", lambda row: "9.90", spare=True),
+    )
+    rows = ["Environmental a", "Environmental b", "Social a", "Social b"]
+    table = Table(columns, rows, group=Column("Category", lambda row: row.split()[0], "name"))
+    for width, spared in ((21, "Max"), (60, "no such")):
+        console = Console(file=io.StringIO(), width=width)
+        print_sheet([table], console)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert "Environmental" in text
+        assert ("Max" in text) == (spared != "Max")
+
+
+def test_the_weakest_category_says_of_how_many_it_is(several: Report) -> None:
+    console = Console(file=io.StringIO(), width=1000, color_system=None)
+    print_answer(several.summary, Path("runs/a"), console)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    _, count, whole = re.search(
+        r"Weakest category of [^:]+: (\S+) \(\d\.\d+, n (\d+); all: \d\.\d+, n (\d+)\)\.", said
+    ).groups()
+    first = next(part for part in several.summary.results if f"of {part.edit_model}:" in said)
+    assert int(whole) == first.headline_numbers.n
+    assert int(count) in {block.n for block in first.headline_numbers.categories.values()}
 
 
 def test_coverage_comes_first(incomplete: Report) -> None:
@@ -295,7 +324,7 @@ KINDS = {"source": 1.0, "blank": 0.0, "shuffled": 0.5}
 
 def judges_of(run: Results) -> Any:
     """What is recorded of a run's judges."""
-    return run.resolved["judges"]
+    return run.provenance.resolved["judges"]
 
 
 def controlled(directory: Path, source: float, **how: object) -> Results:
@@ -314,8 +343,11 @@ def controlled(directory: Path, source: float, **how: object) -> Results:
     return replace(
         run,
         controls=tuple(controls),
-        resolved={**run.resolved, "judges": judges},
-        configuration={**run.configuration, "evaluation": {"min_coverage": 1.0, "controls": 25}},
+        provenance=replace(
+            run.provenance,
+            resolved={**run.provenance.resolved, "judges": judges},
+            configuration={**run.provenance.configuration, "evaluation": {"min_coverage": 1.0, "controls": 25}},
+        ),
     )
 
 
@@ -383,12 +415,14 @@ def test_each_judge_has_its_own_controls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("off", [True, False])
 def test_switched_off_is_said_where_a_judge_could_have_had_them(tmp_path: Path, off: bool) -> None:
     run = replace(controlled(tmp_path, 1.0), controls=())
-    configuration = {**run.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0 if off else 25}}
-    run = replace(run, configuration=configuration)
+    configuration = {**run.provenance.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0 if off else 25}}
+    run = replace(run, provenance=replace(run.provenance, configuration=configuration))
     assert ("No controls were judged (evaluation.controls is 0)" in printed_controls(run)) == off
     assert ("No controls were judged" in html(run, tmp_path)) == off
     measured = [{**judge, "measures": True} for judge in judges_of(run)]
-    assert "No controls" not in printed_controls(replace(run, resolved={"judges": measured}))
+    assert "No controls" not in printed_controls(
+        replace(run, provenance=replace(run.provenance, resolved={"judges": measured}))
+    )
 
 
 def test_each_failure_is_counted_once(incomplete: Report) -> None:
@@ -477,6 +511,6 @@ def test_a_control_that_nobody_could_score_is_no_fault_of_the_judge(tmp_path: Pa
     )
     [line] = unshown_lines(summary_of(replace(made, controls=controls)))
     assert line == (
-        "Judge j: not shown fit "
+        "Judge j: not shown to see edits "
         "(it gave no score to a grey picture: judge failed; `run --retry judge_error` asks again)"
     )

@@ -232,7 +232,9 @@ def test_only_a_judge_that_nobody_tested_is_called_so(ended: str, advised: str |
     audits = {"audit", "audit_language", "failed_audit"}
     assert {advice.kind for advice in told.next} & audits == ({advised} if advised else set())
     examined = {judge: ExaminedJudge(line="", ended=ended)}
-    assert context_of_run(replace(drawn, examined=examined)).examined == {judge: ended}
+    assert context_of_run(replace(drawn, provenance=replace(drawn.provenance, examined=examined))).examined == {
+        judge: ended
+    }
 
 
 def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:

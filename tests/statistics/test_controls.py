@@ -8,16 +8,9 @@ import numpy as np
 import pytest
 
 from edit_eval.records import Judgement, Sample, Scale, Status
-from edit_eval.statistics.controls import (
-    CHEAP,
-    MOST,
-    ControlTest,
-    count_cheap_controls,
-    fewest,
-    least_p,
-    scores_by_model,
-)
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.control_counts import CHEAP, MOST, count_cheap_controls, fewest
+from edit_eval.statistics.controls import ControlTest, least_p, scores_by_model
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.series import Series
 
 SCALE = Scale(lowest=0, highest=10)

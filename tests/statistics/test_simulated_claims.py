@@ -14,7 +14,7 @@ from edit_eval.plugins.agreement.rank_agreement import EditRanking, Samples, wit
 from edit_eval.plugins.audit.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import estimate, holm
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.raters import Item
 
 Record = Callable[[str, object], None]

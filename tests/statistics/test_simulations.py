@@ -14,7 +14,8 @@ import pytest
 
 from clustered_designs import DESIGNS, KINDS, SCORES, clustered, disasters, images_of
 from edit_eval.statistics.intervals import estimate
-from edit_eval.statistics.power import ALPHA, detectable_difference
+from edit_eval.statistics.levels import ALPHA
+from edit_eval.statistics.power import detectable_difference
 
 SCALE = 10.0
 FEW, MANY = 200, 2_000

@@ -332,7 +332,9 @@ def test_a_run_with_a_limit_is_compared_on_the_common_samples() -> None:
 
 def test_what_is_unfinished_damaged_or_asked_another_number_of_times_is_said() -> None:
     open_, noted = made_run("y", status=Status.PENDING, repeats=3), made_run("x")
-    noted = replace(noted, results=replace(noted.results, notes=("3 damaged lines",)))
+    noted = replace(
+        noted, results=replace(noted.results, provenance=replace(noted.results.provenance, notes=("3 damaged lines",)))
+    )
     comparison = compare_runs([noted, open_])
     assert comparison.notes == (
         "x: 3 damaged lines",

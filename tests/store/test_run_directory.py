@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from edit_eval.errors import RunDirectoryError
 from edit_eval.records import Activity
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from edit_eval.store.timeline import read_timeline
 from examples_of import examples
 from small_matrix import small_samples
 
@@ -272,7 +273,7 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     event(third, "devices", devices=[])
     event(third, "something that a later version records")
     third.end()
-    timeline = RunDirectory.open_existing(tmp_path / "run").timeline()
+    timeline = read_timeline(RunDirectory.open_existing(tmp_path / "run"))
     assert timeline.activities == (
         Activity(start_number=1, device="cuda:0", kind="editing", model="m", begin=1.0, end=3.5, what="s0"),
         Activity(

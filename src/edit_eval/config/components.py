@@ -543,10 +543,10 @@ def list_extra_keys(kind: Kind) -> tuple[str, ...]:
     """Returns the keys allowed beside a model's own parameters in `params` that never reach its class."""
     if kind not in ("edit_model", "judge"):
         return ()
-    from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
+    from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE, SAMPLE_KEYS
 
     hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
-    return ("seed", *(key for key in PLACEMENT_KEYS if key not in hidden))
+    return (*SAMPLE_KEYS[kind], *(key for key in PLACEMENT_KEYS if key not in hidden))
 
 
 def _forget_namesake(module: str, folder: Path | None) -> None:

@@ -143,7 +143,7 @@ KINDS: dict[Kind, ComponentKind] = {
         ("releases", "classes", "lineage"),
     ),
     "check": ComponentKind(
-        Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "choose")
+        Text("a check"), "checks", "edit-eval doctor", "execution.checks:Check", ("find", "refusals", "notes", "choose")
     ),
     "follower": ComponentKind(
         Text("a follower of runs"),

@@ -86,7 +86,9 @@ class WrittenPlacement(_Placed):
 
 
 PLACEMENT_KEYS = tuple(dict.fromkeys(("device", "device_ids", *WrittenPlacement.model_fields)))
-"""Keys taken out of `params`, besides `seed`, which the model gets as an argument."""
+"""Keys taken out of `params`, on where and how a model runs."""
+SAMPLE_KEYS = {"edit_model": ("seed", "mask"), "judge": ("seed",)}
+"""Keys taken out, too, by the kind of model: on what it gets with each sample."""
 PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_sync", "disable_progress_bar")
 """Those found only in the base system's files: accepted, but never listed."""
 

@@ -298,6 +298,10 @@ class ModelSection(ClassSection):
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     """A sample's seed is this plus its index in the whole benchmark. The model gets the sum, which is part of the
     key."""
+    mask: Literal["auto", "required", "none"] = "auto"
+    """Whether an edit model is given a sample's mask, where it may change the picture. `auto`: one that takes masks is,
+    as far as samples have one, and others say that they are not. `required`: a model that takes none, and a sample that
+    has none, are refused. `none`: it is given none. A mask is part of the key of edits that are made with it."""
     protocol: ProtocolSection | None = None
     """What a judge is asked, complete; None for an edit model."""
 
@@ -482,6 +486,7 @@ def _which(section: ClassSection) -> dict[str, str]:
 
 def _plain_model(model: ModelSection, language: str) -> JsonObject:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
+    params |= {"mask": model.mask} if model.mask != "auto" else {}
     plain: JsonObject = {**_which(model), "params": params}
     if protocol := model.protocol:
         # Left out if filled in from elsewhere, since reading fills it in again.

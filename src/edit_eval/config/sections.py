@@ -21,6 +21,7 @@ from edit_eval.config.kinds import Kind
 from edit_eval.config.parameters import check_parameters, names_of
 from edit_eval.config.placement import (
     PLACEMENT_KEYS,
+    SAMPLE_KEYS,
     Devices,
     Placement,
     find_written_name,
@@ -264,7 +265,7 @@ class Sections:
         if not written and self.faults.has(place):
             return None
         known = (*MODEL_KEYS, "protocol") if kind == "judge" else MODEL_KEYS
-        also = (*PLACEMENT_KEYS, "seed")
+        also = (*PLACEMENT_KEYS, *SAMPLE_KEYS[kind])
         self._refuse_unknown(place, written, known, misplaced=also)
         params = _with_home(self._mapping(params_place))
         where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
@@ -274,7 +275,7 @@ class Sections:
             self.faults.add(
                 (*params_place, "batch_size"), Text("an edit model takes one sample at a time; leave it out")
             )
-        keys = (*Placement.model_fields, *own)
+        keys = (*Placement.model_fields, *("mask",) * (kind == "edit_model"), *own)
         names = {key: self.faults.name((*params_place, find_written_name(key, where))) for key in keys}
         if self.devices is not None:
             names["device_ids"] = "--devices"
@@ -298,7 +299,8 @@ class Sections:
             name = type_name or str(written.get("type") or class_path.rpartition(":")[2].rpartition(".")[2])
             if problem := _name_problem(name, {}):
                 self.faults.add((*place, "type"), problem)
-        values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
+        values = {"name": name, "type": type_name, "class_path": class_path}
+        values |= {key: params.get(key) for key in SAMPLE_KEYS[kind]}
         section = self._validate_section(ModelSection, values, params_place)
         section = section.model_copy(update={"parameters": own, "placement": placement, "names": names})
         if kind == "judge":

@@ -7,20 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from edit_eval.records import OnStep as OnStep
+from edit_eval.records import Submitted as Submitted
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-class Submitted(TypedDict):
-    """What was bought of a provider, and is not fetched yet."""
-
-    provider: str
-    id: str
-    """By which it is asked for; empty while it is only about to be submitted."""
-    usd: float | None
-    """What it usually costs; None: not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +22,9 @@ class EditRequest:
     """`source`, `source_2`, ...: RGB, EXIF rotation applied; `info` has the text entries of the picture's file."""
     instruction: str
     seed: int
+    mask: Image | None = None
+    """Of a class that `takes_mask`: where the (first) source may change, `L` in its size: 255 there, else 0; None: the
+    sample has none."""
     sample_id: str = ""
     lacking: str = ""
     """Of a model that has `finished` edits: why it has none of this sample."""
@@ -203,6 +197,10 @@ class EditModelExtras(Protocol):
     @staticmethod
     def cuts_source(parameters: Any) -> bool:
         """Returns True if the edit shows less than the source. A judge that measures outside a mask is refused then."""
+
+    @staticmethod
+    def takes_mask(parameters: Any) -> bool:
+        """Returns True if a request's `mask` decides where it edits. Others are given none, which a note says."""
 
     @staticmethod
     def prices(parameters: Any) -> EditPrice | None:

@@ -62,6 +62,10 @@ class Check:
         """Yields what `run` looks at, before it loads a model; the first finding that `stops` ends it."""
         return ()
 
+    def notes(self, configuration: Configuration) -> Iterable[str]:
+        """Yields what a reader of the run's numbers should know of its models."""
+        return ()
+
     def choose(self, context: CheckContext) -> Choices | None:
         """Returns what the settings that are `auto` come to on this machine; None if it does not know."""
         return None

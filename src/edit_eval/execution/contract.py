@@ -134,6 +134,10 @@ class Price:
     """Most attempts at a question."""
     load: float = 0.0
     """Of what is tried out when a judge is loaded, at most."""
+    batch: float = 1.0
+    """The share of it that a question in a batch costs."""
+    batched: bool = False
+    """True if its questions are asked in batches."""
     told: bool = False
     """True if the provider tells the cost."""
     date: str = ""
@@ -141,7 +145,9 @@ class Price:
 
     def most_of(self, order: Mapping[str, Any]) -> float:
         """Returns the most that an order can cost with all its attempts."""
-        return self.most if order["kind"] == "edit" else sum(self._questions(order)) * self.attempts
+        if order["kind"] == "edit":
+            return self.most
+        return sum(self._questions(order)) * (self.batch if order.get("deferred") else self.attempts)
 
     def cost_of(self, order: Mapping[str, Any], message: Mapping[str, Any]) -> tuple[float, bool, int]:
         """Returns what it did cost by what its worker reports, whether that was told, and the number of attempts."""
@@ -150,16 +156,17 @@ class Price:
             usd = charged.get("usd")
             return (self.most, False, 1) if usd is None else (usd, charged["told"], charged["attempts"])
         each, lost = self._questions(order), int(charged.get("lost", 0))
-        feared = lost * max(each, default=0.0)
+        share = self.batch if order.get("deferred") else 1.0
+        feared = lost * share * max(each, default=0.0)
         results = message.get("results")
         if results is None:  # some of a batch may have been answered
-            return feared + (sum(each) if len(each) > 1 else 0.0), False, lost
+            return feared + (sum(each) if len(each) > 1 else 0.0), False, lost  # a question in a batch is alone
         counted = [result.get("tokens") for result in results]
         answered = sum(
             (read_written[0] * self.read + read_written[1] * self.written) / 1e6 if read_written else most
             for read_written, most in zip(counted, each, strict=True)
         )
-        return feared + answered, False, lost + len(results)
+        return feared + share * answered, False, lost + len(results)
 
     def _questions(self, order: Mapping[str, Any]) -> list[float]:
         """Returns the most that one attempt at each question costs: a token has a byte at least."""
@@ -265,6 +272,7 @@ class Records(Protocol):
     def record_failure(self, task: Task, reason: str, device: str) -> None: ...
     def record_refusal(self, task: Task, reason: str) -> None: ...
     def record_submission(self, task: Task, message: Message) -> None: ...
+    def clear_submission(self, task: Task) -> None: ...
     def attempt(self, task: Task, reason: str) -> None: ...
     def leave(self, task: Task) -> bool: ...
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None: ...

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edit_eval.experiment import CONTROLS, Experiment
-from edit_eval.statistics.controls import FEWEST_WITH_CONTROLS, fewest
+from edit_eval.statistics.control_counts import FEWEST_WITH_CONTROLS, fewest
 from edit_eval.text import Text, pluralize
 
 
@@ -69,10 +69,10 @@ class ControlQuestions:
         if self.asked >= shows:
             return line
         if self.images < shows:
-            return Text("{}; with fewer than {} source images no judge can be shown fit", line, shows)
+            return Text("{}; with fewer than {} source images no judge can be shown to see edits", line, shows)
         enough = min(self.images, max(shows, FEWEST_WITH_CONTROLS))
         return Text(
-            "{}; too few to show a judge fit, for which `evaluation: {{controls: {}}}` asks {}",
+            "{}; too few to show that a judge sees edits, for which `evaluation: {{controls: {}}}` asks {}",
             line,
             enough,
             self.count_questions(enough),

@@ -27,6 +27,7 @@ def are_sold(configuration: Configuration) -> bool:
 def describe_submissions(submitted: Mapping[str, Mapping[str, Any]], edits: Iterable[Edit]) -> Iterator[str]:
     """Says what earlier starts have bought, or may have, and not fetched (`Timeline.submitted`)."""
     left = [submitted[edit.key] for edit in edits if edit.status is Status.PENDING and edit.key in submitted]
+    left += [of for of in submitted.values() if of.get("token") and of["id"]]
     if bought := sum(bool(of["id"]) for of in left):
         yield Text("bought in an earlier start and not fetched yet: {}; fetched now, not bought again", bought)
     if unclear := len(left) - bought:
@@ -47,6 +48,8 @@ def prices_of(configuration: Configuration) -> dict[str, Price]:
         price = Price(
             usual=said.get("usual"),
             most=said.get("most") or 0.0,
+            batch=said.get("batch", 1.0),
+            batched=bool(call_class_method(section, configuration.folder, "defers")),
             read=said.get("read", 0.0),
             written=said.get("written", 0.0),
             longest=said.get("longest", 0),
@@ -96,7 +99,8 @@ def estimate_cost(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int
 def _dollars(price: Price, count: int, controls: int) -> float:
     if price.usual is not None:
         return count * price.usual
-    return (count + controls) * (TYPICAL[0] * price.read + TYPICAL[1] * price.written) / 1e6
+    each = (TYPICAL[0] * price.read + TYPICAL[1] * price.written) / 1e6
+    return (count + controls) * each * (price.batch if price.batched else 1.0)
 
 
 def cost_words(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]]) -> Sequence[str]:
@@ -117,7 +121,10 @@ def cost_words(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]])
             )
         else:
             beside = Text(" and {} about controls", controls) if controls else ""
-            told = Text("{:g} and {:g} USD for a million tokens read and written", price.read, price.written)
+            share = price.batch if price.batched else 1.0
+            of_tokens = price.read * share, price.written * share
+            told = Text("{:g} and {:g} USD for a million tokens read and written", *of_tokens)
+            told += Text(", in batches") if price.batched else ""
             asked = pluralize(count, "question")
             lines.append(Text("{}: {}{} at {}: about {:,.2f} USD", name, asked, beside, told, usd))
     return lines if whole is None else [*lines, Text("cost: about {:,.2f} USD in all, without retries", whole)]

@@ -58,6 +58,7 @@ from edit_eval.store.provenance import (
 )
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
 from edit_eval.store.table import JudgementTable
+from edit_eval.store.timeline import read_timeline
 from edit_eval.text import Text
 
 
@@ -184,7 +185,9 @@ class RunStart:
         self.choices = choose(self.configuration, self.layout.models, self.machine)
         self.work, self.estimates = Work(), read_estimates(matrix, directory)
         self._sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        self._batches = batches_of(self._sizes, everything)
+        self._deferring = {model.key for model in self.layout.models if model.defers}
+        alone = {name: 1 for name in self._sizes if f"judge:{name}" in self._deferring}
+        self._batches = batches_of(self._sizes | alone, everything)
         self._mine = None if shard is None else self._take_share(shard, everything)
         self._pilot = choose_pilot(matrix, self._mine) if self.configuration.execution.pilot else PilotCells()
         self.policy = self._make_policy()
@@ -192,7 +195,7 @@ class RunStart:
         self._end_turn = _nothing
         self._models_say = SelfDescriptionCheck(directory, strict=options.strict_environment)
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
-        self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates)
+        self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates, self._deferring)
         self._fill(self._pilot)
         # A function: predictions copy the work, and with a bound method all that is here.
         self.work.before_the_end_of = lambda: self._add_round()
@@ -241,9 +244,12 @@ class RunStart:
     def _tell_prediction(self, all_work: bool) -> None:
         note = self.spectator.note
         said = Text("every edit model and judge works") if all_work else Text("it is over")
+        batches = any(map(self.work.units_left, self._deferring))
         left = self.spectator.time_left()
-        soon = "" if left is None else Text("; about {} left", roughly(left))
+        soon = "" if left is None or batches else Text("; about {} left", roughly(left))
         note(Text("pilot: {}{}", said, soon))
+        if batches:
+            note(Text("what is asked in batches is answered within a day; `status` says what waits where"))
         for sentence in cut_off_sentences(self.matrix, self._pilot.judgements):
             note(Text("pilot: {}", sentence))
         unit = self.estimates.unit
@@ -292,7 +298,7 @@ class RunStart:
     @cached_property
     def _purse(self) -> CostBudget:
         """What may be spent, with what earlier starts have spent and bought."""
-        timeline = self.directory.timeline() if are_sold(self.configuration) else None
+        timeline = read_timeline(self.directory) if self._deferring or are_sold(self.configuration) else None
         self.recorder.submitted_before |= timeline.submitted if timeline else {}
         for sentence in describe_submissions(self.recorder.submitted_before, self.matrix.edits):
             self.spectator.note(sentence)

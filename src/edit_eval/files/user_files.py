@@ -11,6 +11,8 @@ import math
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -35,13 +37,20 @@ class UnfitFile(ConfigurationError):
         """True if there is no such file."""
 
 
+@contextmanager
+def open_regular(path: Path) -> Iterator[io.BufferedReader]:
+    """Opens a regular file for reading. Raises `UnfitFile` for any other, and `OSError`."""
+    # Without O_NONBLOCK, opening a pipe would wait for somebody who writes.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise UnfitFile(path, Text("not a file but a pipe, a device or the like"))
+        yield file
+
+
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """Returns the content of a regular file. Raises `UnfitFile`."""
     try:
-        # Without O_NONBLOCK, opening a pipe would wait for somebody who writes.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UnfitFile(path, Text("not a file but a pipe, a device or the like"))
+        with open_regular(path) as file:
             content = file.read(most + 1)
     except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
         said = Text("cannot be read ({})", getattr(error, "strerror", "") or error)

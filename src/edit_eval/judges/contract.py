@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from edit_eval.records import Reply
+    from edit_eval.records import OnStep, Reply, Submitted
 
 
 PROBABILITIES = "probabilities"
@@ -84,6 +85,8 @@ class AnswerPrice(TypedDict):
     attempts: int
     load: float
     """What loading it costs: its probes."""
+    batch: float
+    """The share of it that a question in a batch costs (`defers`)."""
     date: str
     source: str
 
@@ -112,6 +115,21 @@ class MakersJudges(Protocol):
     @staticmethod
     def find_address(maker: str) -> str:
         """Returns where a maker's judges are asked; empty for no maker."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeferredQuestion:
+    """A question whose answer comes later."""
+
+    request: JudgeRequest
+    submitted: Submitted | None
+    """What was bought for it, or was about to be, in an earlier start."""
+    note: Callable[[Submitted], threading.Event]
+    """Has it written down that it is about to be submitted, or was; it is written once the event is set."""
+    answer: Callable[[str | Reply | BaseException, int], None]
+    """Takes the answer, or why there is none, and how many attempts came to nothing and may have been charged."""
+    on_step: OnStep
+    """Takes signs of life while `defer` waits."""
 
 
 class Judge(Protocol):
@@ -163,6 +181,14 @@ class JudgeExtras(Protocol):
         the previous batch is judged; its result is passed as `judge(requests, inputs=...)`. The answers must not depend
         on it: `judge` is called with `requests` alone for a part of a batch that did not fit into memory, and if this
         raised. Its pictures are shared with other questions, as with `only_looks`."""
+
+    @staticmethod
+    def defers(parameters: Any) -> bool:
+        """Returns True if it is asked in batches whose answers come later, of a class with `defer`: its questions but
+        for the pilot's go there, each alone, and wait without `timeout`."""
+
+    def defer(self, question: DeferredQuestion) -> None:
+        """Takes a question to be answered later, from any thread: soon calls its `note`, and `answer` in the end."""
 
     @staticmethod
     def measures(parameters: Any) -> Mapping[str, MeasuredValue]:

@@ -32,7 +32,7 @@ from edit_eval.reporting.verdict import advice_parts, answer_lines, digits, doub
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.power import POWER
+from edit_eval.statistics.levels import POWER
 from edit_eval.store.comparable import NOTES, Note
 from edit_eval.text import Text, join_texts, pluralize
 

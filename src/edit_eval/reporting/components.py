@@ -24,6 +24,7 @@ PRESET_FACTS = {
     "steps": "steps",
     "weights": "guidance",
     "size": "canvas_rule",
+    "takes a mask": "mask",
     "tokens of a picture": "tokens",
     "thinking": "thinking",
     "needs": "environment",

@@ -200,7 +200,7 @@ def device_failures_table(failures: Sequence[DeviceFailures]) -> Table[DeviceFai
 
 def loads(results: Results) -> list[Activity]:
     """Returns every load of a model onto a device, in the order of their beginning."""
-    loadings = [activity for activity in results.activities if activity.kind == "loading"]
+    loadings = [activity for activity in results.telemetry.activities if activity.kind == "loading"]
     return sorted(loadings, key=lambda load: (load.start_number, load.begin, load.device))
 
 
@@ -232,7 +232,8 @@ def times(results: Results, summary: Summary) -> Times:
     return Times(
         wall_seconds=summary.timing.wall_seconds,
         starts=max(
-            len(results.wall_seconds), max((activity.start_number for activity in results.activities), default=0)
+            len(results.telemetry.wall_seconds),
+            max((activity.start_number for activity in results.telemetry.activities), default=0),
         ),
         device_seconds=sum(sum(kinds.values()) for kinds in devices.values()),
         working_seconds=sum(kinds["editing"] + kinds["judging"] for kinds in devices.values()),

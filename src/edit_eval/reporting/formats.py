@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from edit_eval.records import Scale
 from edit_eval.reporting.language import translate
 from edit_eval.statistics.aggregates import Aggregate, Coverage
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.text import Text
 

@@ -71,6 +71,7 @@ SPOKEN: Mapping[str, Typography] = {
             " or ": " 或 ",
             "; or ": "；或",
             ". ": "。",
+            ".": "。",
         },
         unspaced="\u3000-\u303f\u4e00-\u9fff\uff00-\uffef",
         closing="，。；：、！？）",

@@ -89,7 +89,7 @@ def unshown_lines(summary: Summary) -> list[Text]:
     if summary.controls.off:
         return [Text("No controls were judged (evaluation.controls is 0), so nothing shows that the judge sees edits.")]
     judges = [opinion.judge for opinion in summary.verdict.opinions if opinion.sees == "unknown"]
-    return [Text("Judge {}: not shown fit ({})", judge, why_unshown(summary, judge)) for judge in judges]
+    return [Text("Judge {}: not shown to see edits ({})", judge, why_unshown(summary, judge)) for judge in judges]
 
 
 def why_unshown(summary: Summary, judge: str) -> Text:

@@ -31,9 +31,12 @@ class Repetition(NamedTuple):
 
 def repetition(results: Results) -> Repetition:
     """Reads it from the records."""
-    environment, evaluation = results.environment, _mapping(results.configuration.get("evaluation"))
+    environment, evaluation = (
+        results.provenance.environment,
+        _mapping(results.provenance.configuration.get("evaluation")),
+    )
     versions = {"python": environment.get("python"), **_mapping(environment.get("libraries"))}
-    models = results.resolved.get("edit_models")
+    models = results.provenance.resolved.get("edit_models")
     command, folder = last_command(results)
     return Repetition(
         command=command,
@@ -55,7 +58,7 @@ def last_command(results: Results) -> tuple[str, str]:
 
     Both are empty if the run was started from Python, which records none.
     """
-    line, folder = (results.environment.get(key) for key in ("command", "folder"))
+    line, folder = (results.provenance.environment.get(key) for key in ("command", "folder"))
     return (line, folder) if isinstance(line, str) and isinstance(folder, str) else ("", "")
 
 
@@ -66,13 +69,13 @@ def shell_command(folder: object, words: Sequence[str]) -> str:
 
 
 def _devices(results: Results) -> list[str]:
-    described = results.environment.get("gpus")
+    described = results.provenance.environment.get("gpus")
     titles = {
         gpu.get("name"): str(gpu.get("title") or "")
         for gpu in (described if isinstance(described, list) else [])
         if isinstance(gpu, Mapping)
     }
-    counts = Counter(titles.get(name, "") or name.partition(":")[0] for name in results.devices)
+    counts = Counter(titles.get(name, "") or name.partition(":")[0] for name in results.telemetry.devices)
     return [f"{count} × {title}" for title, count in counts.items()]
 
 

@@ -42,6 +42,8 @@ class Replica:
     state: ReplicaState = ReplicaState.OFF
     capacity: int = 1
     hands: dict[int, Task] = field(default_factory=dict)
+    deferred: dict[int, Task] = field(default_factory=dict)
+    """What it has handed on, and waits for, besides."""
     worked: bool = False
     """True if it has finished a task since it was loaded."""
     leaving: Leaving = ""
@@ -65,7 +67,8 @@ class Replica:
     @property
     def busy(self) -> bool:
         """True if it will report something without further orders."""
-        return bool(self.hands) or self.state in (ReplicaState.PREPARING, ReplicaState.LOADING, ReplicaState.STOPPING)
+        coming = (ReplicaState.PREPARING, ReplicaState.LOADING, ReplicaState.STOPPING)
+        return bool(self.hands or self.deferred) or self.state in coming
 
 
 class Command(NamedTuple):

@@ -35,7 +35,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Command, Fleet, Leaving, Replica, ReplicaState
 from edit_eval.scheduling.queues import QUEUES, PullQueue
-from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 
 
 class Policy:
@@ -118,9 +118,17 @@ class Policy:
         self._fill_free_place()
         return self._collect_commands()
 
+    def report_deferred(self, replica: Replica, task: Task) -> list[Command]:
+        """Reports a task that the replica has handed on, and waits for with free hands."""
+        if replica.hands.pop(task.number, None) is not None:
+            replica.deferred[task.number] = task
+            self._take_turns(replica)
+        return self._collect_commands()
+
     def report_lost_task(self, replica: Replica, task: Task) -> None:
         """Reports a task that ended together with its replica; `ended` follows."""
         replica.hands.pop(task.number, None)
+        replica.deferred.pop(task.number, None)
         replica.worked = True
         self._idle[replica.key].pop(replica.number, None)  # it may be gone: it is asked again after its own event
         self._end(task)
@@ -216,6 +224,8 @@ class Policy:
             return None
         if any(task.alone for task in replica.hands.values()):
             return None
+        if replica.model.defers and self._work.pilot_left(replica.key) and not queue.has_pilot_task(replica.index):
+            return None  # what was handed on cannot be taken back if the pilot fails
         if self._shared and any(other.hands for other in self._fleet.neighbours(replica)):
             return None
         if len(replica.hands) >= replica.capacity and not self._takes_one_more(replica):
@@ -334,8 +344,9 @@ class Policy:
         if self._work.phase != self._phase:
             self._phase = self._work.phase
             self._places.begin_phase()
-        # A barrier has opened, or no task is left to wait for.
-        if not self._by_pull or not self._work.count_tasks_left(task.model):
+        # A barrier has opened, or no task is left to wait for, or no pilot.
+        pilot_over = task.phase == PILOT and not self._work.pilot_left(task.model)
+        if not self._by_pull or pilot_over or not self._work.count_tasks_left(task.model):
             for replica in list(self._idle[task.model].values()):
                 self._assign_tasks(replica)
 

@@ -276,8 +276,9 @@ def rest_of_a_run(
     """
     if work.tasks_left > MOST_SIMULATED or work.tasks_left * SIMULATING > affordable:
         return _bound(work, estimates, policy)
-    unit = collect_means(estimates.unit)
     models = {replica.model for replica in policy.replicas if replica.state is not ReplicaState.RETIRED}
+    waits = {model.key for model in models if model.defers}  # nobody knows how long
+    unit = {key: seconds for key, seconds in collect_means(estimates.unit).items() if key not in waits}
     left = [model for model in models if work.units_left(model.key)]
     missing = tuple(sorted({model.kind for model in left if model.key not in unit}))
     if left and not any(model.key in unit for model in left):
@@ -315,7 +316,7 @@ def _bound(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
                 kind=model.kind,
                 devices=frozenset(device for replica in alive for device in replica.held),
                 units=work.units_left(model.key),
-                seconds=None if unit is None else unit * per_replica,
+                seconds=None if unit is None or model.defers else unit * per_replica,
                 load=0.0 if there or load is None else load,
                 longest=unit or 0.0,
             )

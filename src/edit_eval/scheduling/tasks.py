@@ -30,6 +30,8 @@ class Model:
     """The devices of each replica: `(("cuda:0",), ("cuda:1",))`, or two at a time with `devices_per_replica: 2`."""
     holds_device: bool = True
     """True if it takes device memory. A client of a server, or a reader of files, works beside any model."""
+    defers: bool = False
+    """True if its answers come long after it was asked: what is asked, but for the pilot, leaves its hands at once."""
     key: str = field(init=False)
     """Its name in tasks: an edit model and a judge may have the same name."""
 
@@ -37,10 +39,12 @@ class Model:
         object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
     @classmethod
-    def from_key(cls, key: str, places: tuple[tuple[str, ...], ...], holds_device: bool = True) -> Model:
+    def from_key(
+        cls, key: str, places: tuple[tuple[str, ...], ...], holds_device: bool = True, *, defers: bool = False
+    ) -> Model:
         """Returns the model of a task's key, `edit:NAME` or `judge:NAME`."""
         kind, _, name = key.partition(":")
-        return cls(name, "edit" if kind == "edit" else "judge", places, holds_device)
+        return cls(name, "edit" if kind == "edit" else "judge", places, holds_device, defers)
 
     def resources_of(self, place: tuple[str, ...]) -> tuple[str, ...]:
         """Returns what a replica there keeps from others: its devices, or else a place of its own that none wants."""

@@ -13,7 +13,7 @@ from edit_eval.records import Scale
 from edit_eval.statistics.failures import FailedEdits, PairedFailures
 from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest
 from edit_eval.statistics.intervals import ImageWins
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.series import gain
 
 MOST_NAMED = 3

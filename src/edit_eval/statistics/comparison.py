@@ -52,8 +52,9 @@ from edit_eval.statistics.intervals import (
     share_ruled_out,
     tipping_share,
 )
+from edit_eval.statistics.levels import ALPHA, POWER
 from edit_eval.statistics.outcomes import equivalence_margin, outcome
-from edit_eval.statistics.power import ALPHA, POWER, clusters_by_signs, clusters_needed, detectable_difference
+from edit_eval.statistics.power import clusters_by_signs, clusters_needed, detectable_difference
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.statistics.verdict import Verdict, VerdictContext, verdict
 from edit_eval.text import Text

@@ -2,13 +2,13 @@
 
 If not, it sees nothing, or no edit model of the run has made anything; either way its means say nothing.
 
-Each kind of control is a test of its own, and a judge is shown fit if each is shown below edits: all must be, so that
-nothing is corrected for how many kinds there are (an intersection-union test: Berger, Technometrics 24, 1982). What is
-tested: to a judge that cannot tell edits from controls, the difference "edit less control" on a source image is as
-likely to be above 0 as to be the same number below it. Then each of the 2^n ways to give n differences their signs is
-as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design of
-Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below the
-edits of some edit model, so p is multiplied by their number (Bonferroni). A control is one answer, so it is held
+Each kind of control is a test of its own, and a judge is shown to see edits if each is shown below edits: all must be,
+so that nothing is corrected for how many kinds there are (an intersection-union test: Berger, Technometrics 24, 1982).
+What is tested: to a judge that cannot tell edits from controls, the difference "edit less control" on a source image
+is as likely to be above 0 as to be the same number below it. Then each of the 2^n ways to give n differences their
+signs is as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design
+of Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below
+the edits of some edit model, so p is multiplied by their number (Bonferroni). A control is one answer, so it is held
 against one answer about one edit, the first that there is: a mean of several is less scattered, and to a judge that
 mostly says a low number and seldom a high one it is above a single answer more often than below.
 
@@ -27,19 +27,14 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Sample
 from edit_eval.statistics.aggregates import Aggregate
+from edit_eval.statistics.control_counts import FEWEST_WITH_CONTROLS, fewest
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate, strict_lower
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.series import Series, gain
 
-FEWEST_WITH_CONTROLS = 8
-"""As many source images as may show something of a judge that is good, and not perfect."""
 USEFUL = 0.1
 """Share of the scale by which edits are to be above controls. Of fewer than 29 source images, were edits and controls
 equal on each, none shows that it is less."""
-CHEAP = 3
-"""`controls: auto` asks at most a third of the questions about edits, and about no more than `MOST` images of each
-kind: so many show a judge that puts edits four points of ten above controls in 99 of 100 runs (`bench/notes.md`)."""
-MOST = 12
 Scores = Mapping[str, Sequence[float]]
 """Of each sample its scores, by edit seed and repeat."""
 EXACT = 30
@@ -107,22 +102,6 @@ class RunControls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def off(self) -> bool:
         """True if there are none because they were turned off."""
         return self.samples == 0 and not self.automatic
-
-
-# -- how many --
-
-
-def fewest(edit_models: int) -> int:
-    """Returns the least number of source images that can show a kind of control below edits, at .05."""
-    return math.ceil(math.log2(max(1, edit_models) / ALPHA) - 1e-9)
-
-
-def count_cheap_controls(images: int, edits: int, kinds: int) -> int:
-    """Returns about how many source images `controls: auto` asks of each kind of control.
-
-    `images` are those that could have controls, `edits` how many judgements of edits a judge gives.
-    """
-    return min(images, MOST, edits // (CHEAP * max(1, kinds)))
 
 
 # -- what they show --

@@ -16,7 +16,7 @@ import numpy as np
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Status
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.intervals import CONFIDENCE, FloatArray, IntArray, cluster_codes, holm, student_quantile
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 
 _LONGEST = 10_000
 _SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edit_eval.statistics.intervals import holm
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.text import Text, pluralize
 
 

@@ -31,8 +31,9 @@ from edit_eval.statistics.intervals import (
     normal_quantile,
     strict_lower,
 )
+from edit_eval.statistics.levels import ALPHA, POWER
 from edit_eval.statistics.outcomes import doubt_of_pair
-from edit_eval.statistics.power import ALPHA, POWER, clusters_needed
+from edit_eval.statistics.power import clusters_needed
 from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
 from edit_eval.text import Text
 

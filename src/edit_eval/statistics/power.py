@@ -17,10 +17,9 @@ from edit_eval.statistics.intervals import (
     skewness_by_chance,
     student_quantile,
 )
+from edit_eval.statistics.levels import ALPHA, POWER
 from edit_eval.text import Text
 
-ALPHA = 0.05
-POWER = 0.8
 FEWEST_FREEDOM_PLANNED = 4.0
 """With fewer degrees of freedom the standard error says too little about another run's."""
 _QUANTILES = (np.arange(32) + 0.5) / 32

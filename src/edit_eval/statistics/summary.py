@@ -31,6 +31,7 @@ from edit_eval.statistics.battles import (
     others_may_read,
 )
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
+from edit_eval.statistics.control_counts import fewest
 from edit_eval.statistics.controls import (
     ControlNumbers,
     JudgeControls,
@@ -39,7 +40,6 @@ from edit_eval.statistics.controls import (
     compare_controls,
     controls_of,
     count_needed_controls,
-    fewest,
     kind_of,
 )
 from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
@@ -217,7 +217,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
         complete=_complete(results),
         coverage=of_all,
         controls=controls,
-        examined=results.examined,
+        examined=results.provenance.examined,
         battles=battles,
     )
     compared = compare_models(results, besides)  # whom a judge ranks depends on what is known of it
@@ -226,19 +226,19 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
         schema=SCHEMA,
         status="complete" if besides.complete else "incomplete",
         coverage=RequiredCoverage(**msgspec.structs.asdict(of_all), required=float(min_coverage), reached=all(reached)),
-        judges=dict(results.examined),
+        judges=dict(results.provenance.examined),
         controls=controls,
         results=entries,
         verdict=verdict_on_models(results, compared, besides),
         comparison=None if compared is None else compared.model_comparison,
         extremes=extremes(results),
         failures=every_failure(results),
-        device_failures=list(results.device_failures),
+        device_failures=list(results.telemetry.device_failures),
         readings=readings_of(results),
         edits=list(edits_by_model(results)),
         timing=compute_timing(results),
-        benchmark=dict(results.about),
-        notes=list(results.notes),
+        benchmark=dict(results.provenance.about),
+        notes=list(results.provenance.notes),
         battles=battles,
     )
 
@@ -269,7 +269,7 @@ def context_of_run(results: Results, *, battles: bool = False) -> VerdictContext
         complete=_complete(results),
         coverage=_coverage(_counts(results.coverage_judgements), 0),
         controls=_controls(results),
-        examined=results.examined,
+        examined=results.provenance.examined,
         battles=_battles(results, 1.0) if battles else {},
     )
 
@@ -373,7 +373,7 @@ def _make_published_number(value: float | str) -> PublishedNumber:
 
 def _controls(results: Results) -> RunControls:
     """Returns each judge's scores of controls, by its headline: rows of their own, outside every other number."""
-    evaluation = results.configuration.get("evaluation")
+    evaluation = results.provenance.configuration.get("evaluation")
     benchmark = _benchmark(results)
     judges = {}
     for judge, series in series_of(results).items():
@@ -386,7 +386,7 @@ def _controls(results: Results) -> RunControls:
                 table = _table(of_kind, series.score, scale, benchmark)
                 kinds[kind] = ControlNumbers(**asdict(_numbers(table, _every(table))), beside_edits=beside[kind])
             judges[judge] = JudgeControls(score=series.score, last=all_below_edits(beside), kinds=kinds)
-    samples = results.resolved.get(
+    samples = results.provenance.resolved.get(
         "control_samples", evaluation.get("controls") if isinstance(evaluation, Mapping) else None
     )
     if results.controls:
@@ -394,7 +394,7 @@ def _controls(results: Results) -> RunControls:
     asked = "asked" in reply_origins(results).values()
     return RunControls(
         samples=samples if asked and isinstance(samples, int) else None,
-        automatic=asked and "control_steps" in results.resolved,
+        automatic=asked and "control_steps" in results.provenance.resolved,
         fewest=fewest(len(results.edit_models)),
         wanted=count_needed_controls(results, len({control.sample_id for control in results.controls})),
         judges=judges,

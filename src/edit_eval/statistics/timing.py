@@ -82,10 +82,10 @@ def compute_timing(results: Results) -> RunTiming:
     until its last activity ends.
     """
     activities_of: dict[tuple[int, str], list[Activity]] = defaultdict(list)
-    for activity in results.activities:
+    for activity in results.telemetry.activities:
         if activity.device:
             activities_of[(activity.start_number, activity.device)].append(activity)
-    walls = _walls(results.wall_seconds, results.activities)
+    walls = _walls(results.telemetry.wall_seconds, results.telemetry.activities)
     devices = {}
     for name in _sort_devices({device for _, device in activities_of}, results):
         parts = [
@@ -97,21 +97,21 @@ def compute_timing(results: Results) -> RunTiming:
     return RunTiming(
         wall_seconds=math.fsum(walls.values()),
         devices=devices,
-        gpu_utilisation=_gpu_utilisation(results.utilisation),
+        gpu_utilisation=_gpu_utilisation(results.telemetry.utilisation),
         memory=memory(results),
     )
 
 
 def memory(results: Results) -> dict[str, DeviceMemory]:
     """Returns the memory of each device on which any was measured, in the run's order of devices."""
-    described = results.environment.get("gpus")
+    described = results.provenance.environment.get("gpus")
     totals = {
         gpu.get("name"): gpu["memory"]
         for gpu in (described if isinstance(described, list) else [])
         if isinstance(gpu, Mapping) and isinstance(gpu.get("memory"), int)
     }
     uses_of: dict[str, list[MemoryUse]] = defaultdict(list)
-    for use in results.memory:
+    for use in results.telemetry.memory:
         uses_of[use.device].append(use)
     return {
         name: DeviceMemory(
@@ -128,7 +128,7 @@ def memory(results: Results) -> dict[str, DeviceMemory]:
 
 def _sort_devices(devices: Collection[str], results: Results) -> list[str]:
     """Sorts these devices in the run's order; unknown ones come last."""
-    known = [name for name in results.devices if name in devices]
+    known = [name for name in results.telemetry.devices if name in devices]
     return known + sorted({*devices} - {*known})
 
 
@@ -197,16 +197,18 @@ def tokens(results: Results) -> list[TokenUse]:
         counted = [answer.tokens for answer in every if answer.judge == judge and any(answer.tokens)]
         read, written = (sum(some) for some in zip(*counted, strict=True)) if counted else (0, 0)
         if counted:
-            cost = cost_of(price_of(results.configuration, judge), read, written)
+            cost = cost_of(price_of(results.provenance.configuration, judge), read, written)
             uses.append(TokenUse(judge, len(counted), read, written, cost))
     return uses
 
 
 def price_of(configuration: Mapping[str, Any], judge: str) -> Sequence[float] | None:
-    """Returns the price of a million tokens read and written, if the configuration has it."""
+    """Returns the price of a million tokens read and written, if the configuration has it, and it is that of all."""
     written = (of for key, name, of in models_written(configuration) if key != "edit_models" and name == judge)
-    price = next((of["params"].get("price") for of in written), None)
-    return price if isinstance(price, list) and len(price) == 2 else None
+    params: Mapping[str, Any] = next((of["params"] for of in written), {})
+    price = params.get("price")
+    known = isinstance(price, list) and len(price) == 2 and not params.get("batch_interface")
+    return price if known else None
 
 
 def cost_of(price: Sequence[float] | None, read: float, written: float) -> float | None:

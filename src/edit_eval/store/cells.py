@@ -264,3 +264,13 @@ def seed_of_edit(model: Identity, edit_seed: int, sample: Sample) -> int:
 def sources_of(sample: Sample) -> list[str]:
     """Returns the digests of a sample's own source pictures."""
     return [picture.digest for name, picture in sample.pictures.items() if name.startswith("source")]
+
+
+def make_edit_key(
+    experiment: Experiment, model: Identity, edit_seed: int, sample: Sample, sources: Sequence[str], instruction: str
+) -> str:
+    """Returns the key of an experiment's edit, made from `sources` as in `edit_key`; a mask comes behind them."""
+    mask = experiment.mask_of(model.name, sample)
+    shown = sources if mask is None else [*sources, f"mask {mask.digest}"]
+    seed = seed_of_edit(model, edit_seed, sample)
+    return edit_key(experiment.identity_in_key(model, sample), shown, instruction, seed)

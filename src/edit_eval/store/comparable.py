@@ -18,7 +18,7 @@ from edit_eval.config.schema import mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.records import Edit, Judgement, Results, Sample, Status
+from edit_eval.records import Edit, Judgement, Results, RunProvenance, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.same_pictures import Pixels, pixels_of, same_pictures
@@ -113,7 +113,7 @@ def _guidance(columns: Sequence[ScoreColumn], runs: Sequence[ComparableRun]) -> 
     of_run, states = {run.results.directory: run for run in runs}, dict[str, str]()
     for column in columns:
         run = of_run[column.run]
-        models = run.results.environment.get("models")
+        models = run.results.provenance.environment.get("models")
         name = f"edit:{run.experiment.base_model_of(column.edit_model)}"
         about = models.get(name) if isinstance(models, Mapping) else None
         if isinstance(about, Mapping) and about.get("guidance"):
@@ -266,8 +266,7 @@ def merge_runs(runs: Sequence[ComparableRun]) -> tuple[Results, dict[str, int]]:
         edit_models=tuple(of_run),
         judges=judges,
         scoring={judge: first.scoring[judge] for judge in judges},
-        about=first.about,
-        notes=(*notes, *_notes(runs, names)),
+        provenance=RunProvenance(about=first.provenance.about, notes=(*notes, *_notes(runs, names))),
     )
     return results, of_run
 
@@ -476,7 +475,7 @@ def _notes(runs: Sequence[ComparableRun], names: Sequence[str]) -> list[str]:
         pending = sum(judgement.status is Status.PENDING for judgement in run.judgements)
         if pending:
             notes.append(Note("unfinished", run=name, pending=pending, total=len(run.judgements)))
-        notes += [Text("{}: {}", name, note) for note in run.notes]
+        notes += [Text("{}: {}", name, note) for note in run.provenance.notes]
     given = Counter(Path(run.results.directory).resolve() for run in runs)
     notes += [Note("itself", run=path.name) for path, times in given.items() if times > 1]
     samples = [{sample.id for sample in run.results.samples} for run in runs]
@@ -518,4 +517,4 @@ def _edit_model(run: ComparableRun, name: str) -> dict[str, object]:
     shown: dict[str, object] = mask_secrets(
         {key: value for key, value in asdict(model).items() if key not in ("name", "digest")}
     )
-    return shown
+    return shown | ({"mask": "given"} if run.experiment.base_model_of(name) in run.experiment.masked else {})

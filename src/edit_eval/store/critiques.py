@@ -15,7 +15,7 @@ from edit_eval.config.identity import Identity, canonical_json
 from edit_eval.errors import RunDirectoryError
 from edit_eval.judges.answers import quote_reply
 from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Refinement, Sample, Scale, Status
-from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
+from edit_eval.store.cells import make_edit_key, sources_of
 from edit_eval.store.subjects.contract import MatrixState
 from edit_eval.store.subjects.kinds import kinds
 from edit_eval.text import Text
@@ -43,12 +43,7 @@ class Critiques:
         known = "" if before is None else keys[before]
         sources = [known] if refinement.source == "last" else sources_of(sample)
         stands = recipe(judge.model, asked, known, refinement.template, sample.instruction)
-        return edit_key(
-            self._matrix.experiment.identity_in_key(model, sample),
-            sources,
-            stands,
-            seed_of_edit(model, edit_seed, sample),
-        )
+        return make_edit_key(self._matrix.experiment, model, edit_seed, sample, sources, stands)
 
     def refinement(self, edit: int) -> Refinement | None:
         """Returns how an edit gets its instruction from a judge; None if it uses the sample's."""

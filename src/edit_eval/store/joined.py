@@ -44,10 +44,10 @@ def join_runs(runs: Sequence[ComparableRun]) -> Results:
     for name, run in zip(names, runs, strict=True):
         _take_samples(samples, run.results, name)
         models = _take_edits(
-            edits, _compute_pixel_digests(run) if run.results.resolved.get("grows") else run.results, name
+            edits, _compute_pixel_digests(run) if run.results.provenance.resolved.get("grows") else run.results, name
         )
         labels = {}
-        recorded: Any = run.results.resolved.get("judges", [])
+        recorded: Any = run.results.provenance.resolved.get("judges", [])
         plain = {judge["name"]: judge for judge in recorded}
         for judge in run.experiment.judges_of_one:
             identity = digest([judge_identity(run, judge), dict(judge.texts)])
@@ -75,7 +75,7 @@ def join_runs(runs: Sequence[ComparableRun]) -> Results:
         battles=(),
         battle_judges=(),
         published={},
-        resolved={"language": runs[0].experiment.language, "judges": resolved},
+        provenance=replace(first.provenance, resolved={"language": runs[0].experiment.language, "judges": resolved}),
     )
 
 

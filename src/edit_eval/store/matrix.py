@@ -25,7 +25,7 @@ from edit_eval.protocols.judging import (
 )
 from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
-from edit_eval.store.cells import REPEAT_STRIDE, Cells, edit_key, replay_key, reply_key, seed_of_edit, sources_of
+from edit_eval.store.cells import REPEAT_STRIDE, Cells, make_edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
 from edit_eval.store.subjects.contract import InputPicture, Kind, Subject
@@ -103,12 +103,7 @@ class Matrix:
         self._alone = not self.experiment.uses_previous_pictures
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
-        key = edit_key(
-            self.experiment.identity_in_key(model, sample),
-            sources_of(sample),
-            sample.instruction,
-            seed_of_edit(model, edit_seed, sample),
-        )
+        key = make_edit_key(self.experiment, model, edit_seed, sample, sources_of(sample), sample.instruction)
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
         self._grow()
@@ -164,8 +159,11 @@ class Matrix:
         return self.samples[self.cells.sample(subject)]
 
     def sources(self, edit: int) -> dict[str, InputPicture]:
-        """Returns the pictures given to the edit model, by name, in order."""
+        """Returns the pictures given to the edit model, by name, in order; a mask last."""
         sources = {name: shown for name, shown in self.context_pictures(edit).items() if name.startswith("source")}
+        model, _, sample = self.edit_parts(edit)
+        if mask := self.experiment.mask_of(model.name, sample):
+            sources["mask"] = InputPicture(mask.path, mask.digest)
         before = self.origins.source_edit_of(edit)
         if before is not None and before != self.origins.predecessor(edit):
             sources["source"] = InputPicture.from_edit(self.edits[before])

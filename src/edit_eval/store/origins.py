@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from edit_eval.records import DECLINED, Status
-from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
+from edit_eval.store.cells import make_edit_key, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.subjects.contract import MatrixState
 
@@ -96,14 +96,13 @@ class Origins:
         later = []
         for number in range(matrix.cells.edits):
             model, edit_seed, sample = matrix.edit_parts(number)
-            seed = seed_of_edit(model, edit_seed, sample)
             if sample.follows and not sample.fault:
                 later.append(number)
             elif refinement := self._critiques.refinement(number):
                 keys[number] = self._critiques.key(number, refinement, keys)
             else:
-                keys[number] = edit_key(
-                    matrix.experiment.identity_in_key(model, sample), sources_of(sample), sample.instruction, seed
+                keys[number] = make_edit_key(
+                    matrix.experiment, model, edit_seed, sample, sources_of(sample), sample.instruction
                 )
         while later:  # a key contains that of the edit it follows, so those come first
             left = []
@@ -112,11 +111,8 @@ class Origins:
                 origin = keys[number - number % samples + self._before[number % samples]]
                 if origin:
                     sources = [origin, *sources_of(sample)]
-                    keys[number] = edit_key(
-                        matrix.experiment.identity_in_key(model, sample),
-                        sources,
-                        sample.instruction,
-                        seed_of_edit(model, edit_seed, sample),
+                    keys[number] = make_edit_key(
+                        matrix.experiment, model, edit_seed, sample, sources, sample.instruction
                     )
                 else:
                     left.append(number)

@@ -29,10 +29,9 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -47,7 +46,6 @@ from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Picture, Sample, no_garbage
 from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
-from edit_eval.store.timeline import Timeline, timeline_of
 from edit_eval.text import Text
 
 JOURNALS = ("edits", "replies", "events")
@@ -110,6 +108,7 @@ class RunDirectory:
         Engines of shards have a lock each, and hold the run's only while they enter. Also raises for a folder with
         foreign files or links in it, or without write permission; `CannotWrite` if the disk is full.
         """
+        refuse_copy(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._refuse_strangers()
@@ -440,10 +439,6 @@ class RunDirectory:
                 recorded[int(file.stem)] = environment
         return recorded
 
-    def timeline(self, identities: Mapping[str, str] = MappingProxyType({})) -> Timeline:
-        """Reads what each device did, the memory it needed, how long each start took, and what was paid for whom."""
-        return timeline_of(self.read("events"), self.path / "events", self.damage, identities)
-
     # -- paths --
 
     @property
@@ -612,11 +607,14 @@ def _who(holder: _Holder | None) -> str:
 # Nothing is deleted in a folder without the mark, and in a marked one only files with these names.
 
 MARK = "edit-eval-run.txt"
+COPY = "edit-eval-copy.json"
+"""What a run has that came in one file (`run_file`): its pictures are small copies."""
 _MARKED = b"edit-eval run 6f1d2c0a9b7e4e53\n"
 _TEXT = _MARKED + b"This folder was made by edit-eval. `edit-eval gc` deletes only in folders with this file.\n"
 _JOURNAL = r"\d+\.jsonl"
 _WRITTEN = {
     MARK: None,
+    COPY: None,
     "lock": None,
     "holder.json": None,
     "live.json": None,
@@ -654,6 +652,18 @@ def is_marked(run: Path) -> bool:
             return file.read(len(_MARKED)) == _MARKED
     except OSError:
         return False
+
+
+def is_copy(run: Path) -> bool:
+    """True if the run came in one file: its records are whole, its pictures small copies."""
+    return (run / COPY).is_file()
+
+
+def refuse_copy(run: Path) -> None:
+    """Raises `RunDirectoryError` for a run that came in one file, where pictures are needed as they were made."""
+    if is_copy(run):
+        what = Text("its pictures are small copies, to look at and compare; for this take the run itself")
+        raise RunDirectoryError(Text("{} came in one file: {}", run, what))
 
 
 def what_mends(run: Path) -> str:

@@ -33,7 +33,7 @@ from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_run_journals, refuse_to_resume, where_of
-from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
+from edit_eval.store.run_directory import RunDirectory, Shard, refuse_copy, what_mends
 from edit_eval.text import Text, join_texts, pluralize
 
 RUNS = Path("runs")
@@ -228,6 +228,8 @@ def choose_run_folder(
     `RunDirectoryError` if an entry of `reuse_from` is not a run directory.
     """
     others = tuple(RunDirectory.open_existing(Path(folder)) for folder in reuse_from)
+    for other in others:
+        refuse_copy(other.path)
     if named is not None:
         folder = Path(named)
         recalled = None
@@ -339,9 +341,10 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
     cells = matrix.cells
     asked = {matrix.key(n) for n in range(len(cells)) if matrix.can_be_asked(n) and not matrix.replies(n)}
-    sources = {}
+    sources, counted = {}, set[str]()
     for run in runs if wanted or asked else ():
         try:
+            refuse_copy(run)
             directory = RunDirectory.open_existing(run)
             made = [r for r in directory.read("edits") if r["status"] == Status.OK.value and r["key"] in wanted]
             there, about = {r["key"] for r in made}, {tuple(map(r.get, _EDIT)) for r in made}
@@ -354,7 +357,8 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
             key
             for key, (judge, of) in said.items()
             if key in asked or (judge in alike and (matrix.experiment.finished or of in about))
-        }
+        } - counted
+        counted |= answers
         if there or answers:
             sources[run] = Offer(len(there), len(answers))
             wanted -= there

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
-from edit_eval.records import Activity, DeviceFailures, MemoryUse, Spent, Utilisation
-from edit_eval.store.journal import Damage, Record
+from edit_eval.records import Activity, DeviceFailures, MemoryUse, RunTelemetry, Spent, Utilisation, WaitingBatch
+from edit_eval.store.journal import Record
+from edit_eval.store.run_directory import RunDirectory
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Task = Annotated[int, msgspec.Meta(ge=-1, le=2**53)]
@@ -69,12 +69,25 @@ class _Charged(_Event, tag="charged"):
 
 
 class _Submitted(_Event, tag="submitted"):
-    """What was bought for an edit, or was about to be; until it is `_Fetched` it is still there."""
+    """What was bought for an edit or a question, or was about to be; until it is `_Fetched` it is still there."""
 
     key: str
     provider: str
     id: str
     usd: Dollars | None
+    model: str = ""
+    at: float = 0.0
+    token: str = ""
+    """Of a question in a batch, as what follows."""
+    reserved: _Reservation | None = None
+
+
+class _Reservation(msgspec.Struct):
+    """The `_Reserved` that counts until the answer is there."""
+
+    start: Number
+    task: Task
+    usd: Dollars
 
 
 class _Fetched(_Event, tag="fetched"):
@@ -125,27 +138,20 @@ _Line = (
 _TAGS = frozenset(kind.__struct_config__.tag for kind in get_args(_Line))
 
 
-class Timeline(NamedTuple):
+@dataclass(frozen=True)
+class Timeline(RunTelemetry):
     """The events of a run, summarised."""
 
-    activities: tuple[Activity, ...]
-    wall_seconds: tuple[float, ...]
-    """Wall time of each start."""
-    devices: tuple[str, ...]
-    memory: tuple[MemoryUse, ...]
-    utilisation: tuple[Utilisation, ...]
-    device_failures: tuple[DeviceFailures, ...]
-    spent: tuple[Spent, ...]
-    submitted: Mapping[str, Record]
-    """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
+    submitted: Mapping[str, Record] = field(default_factory=dict)
+    """What was bought, or was about to be, and is not fetched (`provider`, `id`, `usd`, ...): for an edit by its key,
+    for a question by the name of its asking (`Recorder.submitted_before`)."""
 
 
-def timeline_of(
-    records: Iterable[Record], journal: Path, damage: Damage, identities: Mapping[str, str] = MappingProxyType({})
-) -> Timeline:
-    """Returns what the records of events come to; those of `journal` that cannot be so are counted in `damage`.
+def read_timeline(directory: RunDirectory, identities: Mapping[str, str] = MappingProxyType({})) -> Timeline:
+    """Reads what each device did, the memory it needed, how long each start took, and what was paid for whom.
 
-    `identities`: the digest of each model, by its key; what was paid for a model goes by the name that it has now.
+    Lines of events that cannot be so are damage. `identities`: the digest of each model, by its key; what was paid for
+    a model goes by the name that it has now.
     """
     activities: list[Activity] = []
     wall: dict[int, float] = {}
@@ -156,7 +162,7 @@ def timeline_of(
     spending: list[_Reserved | _Charged] = []
     submitted: dict[str, Record] = {}
     unfit = 0
-    for record in records:
+    for record in directory.read("events"):
         if record.get("event") not in _TAGS:
             continue
         try:
@@ -177,7 +183,7 @@ def timeline_of(
             case _Reserved() | _Charged():
                 spending.append(line)
             case _Submitted():
-                submitted[line.key] = {"provider": line.provider, "id": line.id, "usd": line.usd}
+                submitted[line.key] = msgspec.to_builtins(line)
             case _Fetched():
                 submitted.pop(line.key, None)
             case _Memory(start=start):
@@ -192,22 +198,36 @@ def timeline_of(
                         kept = busy.setdefault((start, device, kind), [0, 0.0])
                         kept[0] += count
                         kept[1] += count * mean
-    damage.lines.pop(str(journal / "unfit"), None)  # read again, they are counted from zero
+    lines, where = directory.damage.lines, str(directory.path / "events" / "unfit")
+    lines.pop(where, None)  # read again, they are counted from zero
     if unfit:
-        damage.lines[str(journal / "unfit")] = unfit
+        lines[where] = unfit
     return Timeline(
-        tuple(activities),
-        tuple(wall[s] for s in sorted(wall)),
-        tuple(devices),
-        tuple(memory[stage] for stage in sorted(memory)),
-        tuple(
+        activities=tuple(activities),
+        wall_seconds=tuple(wall[s] for s in sorted(wall)),
+        devices=tuple(devices),
+        memory=tuple(memory[stage] for stage in sorted(memory)),
+        utilisation=tuple(
             Utilisation(start_number=start, device=device, kind=kind, samples=int(count), busy=total / count)
             for (start, device, kind), (count, total) in busy.items()
             if count
         ),
-        tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
-        _spent(spending, identities),
-        submitted,
+        device_failures=tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
+        spent=_spent(spending, identities),
+        waiting=_find_waiting(submitted),
+        submitted=submitted,
+    )
+
+
+def _find_waiting(submitted: Mapping[str, Record]) -> tuple[WaitingBatch, ...]:
+    """Returns the batches in which questions wait."""
+    batches: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+    for of in submitted.values():
+        if of["token"]:
+            batches[of["model"], of["provider"], of["token"], of["id"]].append(of["at"])
+    return tuple(
+        WaitingBatch(model=model, provider=provider, batch=batch, questions=len(since), since=min(since))
+        for (model, provider, _, batch), since in batches.items()
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +23,22 @@ class Start:
     """The tracker's parameters in the configuration (its `Parameters`)."""
     configuration: Mapping[str, Any] = field(default_factory=dict)
     """The run's configuration, with all defaults and without secrets."""
+
+
+Cell = str | float | Path | None
+"""Of a table: a text, a number, a picture's file, or nothing."""
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Results with their pictures: a row an edit."""
+
+    columns: tuple[str, ...]
+    """`id`, `category`, `instruction`, `source` and `edit` (pictures), `edit_model`, `edit_seed`, `no edit` (why), and
+    of each judge `JUDGE/SCORE`, `JUDGE says` and `JUDGE no score` (why)."""
+    rows: Sequence[Sequence[Cell]]
+    edits: int
+    """How many edits there are; rows may be fewer."""
 
 
 class Tracker:
@@ -63,6 +79,10 @@ class Tracker:
 
     def keep(self, files: Mapping[str, Path]) -> None:
         """Uploads files by name: the report's page, and its numbers."""
+
+    def show(self, table: ResultTable) -> None:
+        """Sends the results with their pictures, which are there until it returns; of at most `table_rows` edits, a
+        parameter that the tracker may have (100 without it, none with 0)."""
 
     def end(self, *, finished: bool) -> None:
         """Ends the run, or marks it to be resumed; returns when everything has been sent."""

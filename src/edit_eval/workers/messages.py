@@ -8,6 +8,7 @@ To a worker, the field `do`:
                                                               form, labels and schema of what a judge will be asked
     load      offload                                         load the weights
     run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.requests`)
+    noted     task                                            what was `submitted` of a question is written down
     stop                                                      finish what is under way, then end
 
 From a worker, the field `event`:
@@ -18,7 +19,8 @@ From a worker, the field `event`:
                                                               `pip` only after an import that failed (see `failures`)
     started   task                                            the device begins the task
     step      task, step, steps                               a sign of life
-    submitted task, provider, id, usd                         bought, to be fetched: `edit_models.contract.Submitted`
+    submitted task, provider, id, usd, token                  bought, to be fetched: `edit_models.contract.Submitted`;
+                                                              its question waits, and no sign of life is expected
     done      task, results, seconds, memory
     failed    task, error, trace, kind, memory, facts, spent  `kind`: see `edit_eval.workers.failures.kind_of`; `facts`
                                                               of a request to a server: see `errors.RequestError`;

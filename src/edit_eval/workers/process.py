@@ -28,6 +28,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -36,7 +37,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from edit_eval.errors import ModelError, RequestError
-from edit_eval.judges.contract import AnswerForm
+from edit_eval.judges.contract import AnswerForm, DeferredQuestion
 from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
 from edit_eval.pretrained.folders import find_downloads
 from edit_eval.privacy import secrets_of
@@ -48,6 +49,7 @@ from edit_eval.workers.requests import open_edit_request, open_judge_requests, w
 
 if TYPE_CHECKING:
     from edit_eval.edit_models.contract import EditRequest, OnStep, Submitted
+    from edit_eval.judges.contract import JudgeRequest
 
 
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -240,6 +242,7 @@ class Worker:
         self._capacity = 1
         self._forms: list[AnswerForm] = []
         self._is_loaded = threading.Event()
+        self._noted: defaultdict[int, threading.Event] = defaultdict(threading.Event)  # by task: of what it deferred
 
         os.register_at_fork(after_in_child=self._let_go)
 
@@ -315,6 +318,8 @@ class Worker:
             for message in lines.feed(data):
                 if message["do"] == "run":
                     self._tasks.put(message)
+                elif message["do"] == "noted":
+                    self._noted[message["task"]].set()
                 elif message["do"] == "stop":
                     self._tasks.put(None)
                     self._orders.put(None)
@@ -421,6 +426,9 @@ class Worker:
                 if isinstance(asked, BaseException):
                     raise asked
                 on_step = self._make_step_reporter(task["task"])
+                if task.get("deferred") and not isinstance(asked[0][0], str):
+                    self._defer(task, asked[0][0], on_step)
+                    continue
                 done = self._edit(task, asked, on_step) if task["kind"] == "edit" else self._judge(asked, on_step)
                 if self._out == NO_PIPE:  # a fork of the model's that returned from there, too
                     os._exit(0)
@@ -432,6 +440,30 @@ class Worker:
         if computed is not None:
             self._finished.put(computed)
         self._opened.put(None)  # for the next of several computing threads
+
+    def _defer(self, task: Message, request: JudgeRequest, on_step: OnStep) -> None:
+        """Hands a question to the judge, whose answer comes later."""
+
+        def note(submitted: Submitted) -> threading.Event:
+            self.send(event="submitted", task=task["task"], **submitted)
+            return self._noted[task["task"]]
+
+        def answer(reply: str | Reply | BaseException, lost: int) -> None:
+            self._noted.pop(task["task"], None)
+            ended = {**task, "charged": {"lost": lost + self._take_charges().get("charged", {}).get("lost", 0)}}
+            try:
+                if isinstance(reply, BaseException):
+                    raise reply
+                results = as_results([reply], 1)
+            except BaseException as error:
+                return self._report_failure(ended, error)
+            charged = ended["charged"]
+            self.send(event="done", task=task["task"], results=results, seconds=0.0, memory=memory(), charged=charged)
+
+        submitted = task.get("submitted")
+        self._model.defer(
+            DeferredQuestion(request=request, submitted=submitted, note=note, answer=answer, on_step=on_step)
+        )
 
     def _report_failure(self, task: Message, error: BaseException, kind: str = "") -> None:
         _free_memory(error)

@@ -1,11 +1,13 @@
 """Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
-A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
-    perhaps `lacking` (why no finished edit is among the pictures), `submitted` (`edit_models.contract.Submitted`) and
-    `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`, `file_bytes`).
-A task to judge: `requests`, a list of `system`, `user`, `form`, `seed`, `key`, `pictures`, and perhaps `labels`,
-    `schema`, and what the judge's class `reads`. Each picture has a `name`, `steps` (see
-    `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another picture's size), and one of
+A task to edit:  `pictures`, a list of `name`, `path` and `digest`, perhaps with a `mask`; `instruction`, `seed`,
+    `sample`, `output` (path); perhaps `lacking` (why no finished edit is among the pictures), `submitted`
+    (`edit_models.contract.Submitted`) and `small_copies`: the `folder` of small copies of edit and source for reports,
+    and their size (`side`, `file_bytes`).
+A task to judge: perhaps `deferred` (its one question goes to `JudgeExtras.defer`), and `submitted`; `requests`, a list
+    of `system`, `user`, `form`, `seed`, `key`, `pictures`, and perhaps `labels`, `schema`, and what the judge's class
+    `reads`. Each picture has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another
+    picture's size), and one of
 
     `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown; with `mask`, it is one
     `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported
@@ -29,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.masks import open_mask
+from edit_eval.masks import fit_mask, open_mask
 from edit_eval.pictures import blank, get_kept_file, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
@@ -163,8 +165,12 @@ _PICTURES = OpenedPictures()
 
 def open_edit_request(task: Message) -> EditRequest:
     """Returns the request with its pictures. Raises `PictureError`, and `UnreadableError` for one that has changed."""
+    files = {picture["name"]: _file(picture) for picture in task["pictures"]}
+    pictures = {name: open_file(file) for name, file in files.items()}
+    mask = pictures.pop("mask", None)
     return EditRequest(
-        pictures={picture["name"]: open_file(_file(picture)) for picture in task["pictures"]},
+        pictures=pictures,
+        mask=None if mask is None else fit_mask(mask, pictures["source"].size, edited=bool(files["source"].pixels)),
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
@@ -201,7 +207,10 @@ def _get_thread_pool() -> ThreadPoolExecutor:
 
 def with_own_pictures(request: Request) -> Request:
     """Returns the request with copies of its pictures, for a model that paints on them."""
-    return replace(request, pictures={name: picture.copy() for name, picture in request.pictures.items()})
+    own: dict[str, Any] = {"pictures": {name: picture.copy() for name, picture in request.pictures.items()}}
+    if isinstance(request, EditRequest) and request.mask is not None:
+        own["mask"] = request.mask.copy()
+    return replace(request, **own)
 
 
 def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeRequest | str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.records import Spent
 from edit_eval.scheduling.tasks import Task
 from edit_eval.store.journal import Damage
-from edit_eval.store.timeline import timeline_of
+from edit_eval.store.timeline import read_timeline
 
 EDIT = {"kind": "edit"}
 QUESTION = {"kind": "judge", "requests": [{"system": "", "user": "x" * 800, "pictures": [1, 2]}]}
@@ -22,10 +23,15 @@ QUESTION = {"kind": "judge", "requests": [{"system": "", "user": "x" * 800, "pic
 
 def spent_in(events: Sequence[dict[str, Any]]) -> tuple[Spent, ...]:
     """What the events of a run come to; none of them is damage."""
-    damage = Damage()
-    spent = timeline_of(events, Path("events"), damage).spent
-    assert not damage.total
+    directory = directory_of(events)
+    spent = read_timeline(directory).spent
+    assert not directory.damage.total
     return spent
+
+
+def directory_of(events: Sequence[dict[str, Any]]) -> Any:
+    """A run directory as far as its events are read."""
+    return SimpleNamespace(path=Path("run"), damage=Damage(), read={"events": events}.__getitem__)
 
 
 def task(number: int, model: str = "edit:api") -> Task:
@@ -67,7 +73,7 @@ def test_what_was_paid_stays_with_the_model_and_not_with_its_name(now: dict[str,
         }
         for name, whose, usd in (("edit:a", A, 1.0), ("edit:b", B, 2.0))
     ]
-    assert {bill.model: bill.usd for bill in timeline_of(events, Path("events"), Damage(), now).spent} == bills
+    assert {bill.model: bill.usd for bill in read_timeline(directory_of(events), now).spent} == bills
 
 
 @pytest.mark.parametrize("seed", range(20))

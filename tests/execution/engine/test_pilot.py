@@ -73,7 +73,7 @@ def test_the_first_sample_of_each_category_comes_first_and_the_rest_is_predicted
     ears = Ears()
     made = run(tmp_path, {}, {"batch_size": 4}, ears)
     assert made.has_required_coverage
-    editing = sorted((a for a in made.results.activities if a.kind == "editing"), key=lambda a: a.begin)
+    editing = sorted((a for a in made.results.telemetry.activities if a.kind == "editing"), key=lambda a: a.begin)
     # One device may begin with the bulk before the other begins with the last of the pilot, which it has in hand.
     assert {activity.what for activity in editing[:4]} >= set(PILOT)
     assert {r["sample"] for r in records(tmp_path, "replies")[:3]} == set(PILOT)

@@ -195,7 +195,7 @@ def test_a_bare_python_edits_and_judges_like_this_one(bare_python: str, tmp_path
     assert {i: e.pixels for i, e in edits.items()} == {e.sample_id: e.pixels for e in here.results.edits}
     assert {e.key for e in edits.values()} == {e.key for e in here.results.edits}  # where it ran is no part of a key
     assert [j.score for j in there.results.judgements] == [6.25] * 4
-    versions = {model["python"] for model in there.results.environment["models"].values()}  # type: ignore[attr-defined]
+    versions = {model["python"] for model in there.results.provenance.environment["models"].values()}  # type: ignore[attr-defined]
     assert len(versions) == 1
     assert versions != {".".join(map(str, sys.version_info[:3]))}
     for edit in edits.values():

@@ -27,6 +27,7 @@ from edit_eval.run import Run
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from edit_eval.store.timeline import read_timeline
 from fake_nvml import GIB, FakeNvml, gpu, install
 from small_benchmark import configuration
 
@@ -381,7 +382,7 @@ def test_the_records_of_several_starts_are_added_up(tmp_path: Path) -> None:
         ):
             directory.append("events", line)
         directory.end()
-    timeline = RunDirectory(folder).timeline()
+    timeline = read_timeline(RunDirectory(folder))
     ends = [(start, *end) for start in (1, 2) for end in ((6, 1), (7, 2))]
     assert timeline.memory == tuple(
         MemoryUse(
@@ -417,12 +418,19 @@ def test_a_whole_run_on_gpus(on_gpus: Run) -> None:
     results = on_gpus.results
     assert on_gpus.has_required_coverage
     # A load that was broken off, since nothing was left to do, has needed memory as well.
-    loads = Counter((activity.device, activity.model) for activity in results.activities if activity.kind == "loading")
-    assert Counter((stage.device, stage.model) for stage in results.memory) >= loads
-    assert {(stage.model, stage.kind) for stage in results.memory} == {("editor", "editing"), ("critic", "judging")}
-    assert {(stage.before, stage.loaded or GIB, stage.peak, stage.after) for stage in results.memory} == {(GIB,) * 4}
-    assert {utilisation.kind for utilisation in results.utilisation} >= {"editing"}
-    assert {(utilisation.device, round(utilisation.busy, 2)) for utilisation in results.utilisation} == {
+    loads = Counter(
+        (activity.device, activity.model) for activity in results.telemetry.activities if activity.kind == "loading"
+    )
+    assert Counter((stage.device, stage.model) for stage in results.telemetry.memory) >= loads
+    assert {(stage.model, stage.kind) for stage in results.telemetry.memory} == {
+        ("editor", "editing"),
+        ("critic", "judging"),
+    }
+    assert {(stage.before, stage.loaded or GIB, stage.peak, stage.after) for stage in results.telemetry.memory} == {
+        (GIB,) * 4
+    }
+    assert {utilisation.kind for utilisation in results.telemetry.utilisation} >= {"editing"}
+    assert {(utilisation.device, round(utilisation.busy, 2)) for utilisation in results.telemetry.utilisation} == {
         ("cuda:0", 0.88),
         ("cuda:1", 0.96),
     }
@@ -443,7 +451,7 @@ def test_what_was_measured_is_in_the_run_s_events(on_gpus: Run) -> None:
     lines = list(RunDirectory.open_existing(on_gpus.path).read("events"))
     memory = [line for line in lines if line["event"] == "memory"]
     last = {line["stage"]: line for line in memory}
-    assert len(last) == len(on_gpus.results.memory)
+    assert len(last) == len(on_gpus.results.telemetry.memory)
     assert all((line["before"], line["after"]) == (GIB, GIB) for line in last.values())
     samples = [sample for line in lines if line["event"] == "utilisation" for sample in line["devices"].items()]
     assert {device for device, _ in samples} == {"cuda:0", "cuda:1"}
@@ -454,14 +462,14 @@ def test_a_whole_run_on_the_cpu(tmp_path: Path) -> None:
     settings = configuration(tmp_path, edit={"crash": ["00004_环境_easy"]})
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
     results = made.results
-    assert len(results.memory) >= sum(a.kind == "loading" for a in results.activities) >= 3
-    assert {stage.kind for stage in results.memory} == {"editing", "judging"}
-    for stage in results.memory:
+    assert len(results.telemetry.memory) >= sum(a.kind == "loading" for a in results.telemetry.activities) >= 3
+    assert {stage.kind for stage in results.telemetry.memory} == {"editing", "judging"}
+    for stage in results.telemetry.memory:
         assert stage.before is stage.after is None
-    for stage in (stage for stage in results.memory if stage.loaded is not None):
+    for stage in (stage for stage in results.telemetry.memory if stage.loaded is not None):
         assert stage.peak is not None
         assert 5 * MIB < stage.loaded <= stage.peak < 4 * GIB
-    assert results.utilisation == ()
+    assert results.telemetry.utilisation == ()
     assert not made.summary.timing.gpu_utilisation
     environment = json.loads((made.path / "environment" / "0001.json").read_text("utf-8"))
     assert plain(environment["choices"]["placement"]) == {

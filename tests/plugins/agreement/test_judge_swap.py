@@ -68,7 +68,7 @@ def new(folder: Path, old: Run) -> Run:
 
 
 def test_only_judgements_are_made(new: Run) -> None:
-    kinds = {activity.kind for activity in new.results.activities}
+    kinds = {activity.kind for activity in new.results.telemetry.activities}
     assert "judging" in kinds
     assert "editing" not in kinds
     assert new.summary.coverage.scored == 3 * COUNT

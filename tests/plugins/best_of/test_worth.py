@@ -195,8 +195,11 @@ def judged(**judges: Mapping[str, Any]) -> Results:
         judgements=tuple(every),
         judges=tuple(judges),
         scoring={name: Scoring(protocol="rubric", headline="score", scales={"score": OPEN}) for name in judges},
-        resolved={"judges": [{"name": name, "protocol": {"type": "rubric"}, **of} for name, of in judges.items()]},
-        configuration={"judges": {"small": {"params": {"price": [1.0, 10.0]}}}},
+        provenance=replace(
+            made.provenance,
+            resolved={"judges": [{"name": name, "protocol": {"type": "rubric"}, **of} for name, of in judges.items()]},
+            configuration={"judges": {"small": {"params": {"price": [1.0, 10.0]}}}},
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from PIL import Image
 from closed_providers import JUDGE, Providers
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.timeline import read_timeline
 from late_imports import needs
 
 needs("aiohttp")
@@ -88,7 +90,7 @@ def instructions(providers: Providers, provider: str) -> Counter[str]:
 
 
 def spent(folder: Path) -> dict[str, Any]:
-    return {bill.model: bill for bill in RunDirectory.open_existing(folder / "run").timeline().spent}
+    return {bill.model: bill for bill in read_timeline(RunDirectory.open_existing(folder / "run")).spent}
 
 
 def made(folder: Path) -> set[tuple[str, str]]:
@@ -132,6 +134,45 @@ def test_four_providers_and_a_local_model_are_killed_resumed_and_paid_once(tmp_p
         status = command(tmp_path, "status", "run", "--json")
         document = json.loads(ended(status))
         assert {bill["model"] for bill in document["spent"]} == {*(f"edit:{name}" for name in MODELS), "judge:asked"}
+
+
+def test_edits_in_masks_are_killed_resumed_and_paid_once(tmp_path: Path) -> None:
+    """OpenAI's `mask` is transparent where the picture may change; another editor is asked for the whole picture."""
+    with Providers(seconds=0.3) as providers:
+        file = written(tmp_path, providers, "gpt", "nano", pilot=False)
+        lines = (tmp_path / "table.csv").read_text().splitlines()
+        for index in range(SAMPLES):
+            mask = Image.new("L", (60, 40))
+            mask.paste(255, (10 * index, 0, 10 * index + 10, 40))
+            mask.save(tmp_path / f"mask{index}.png")
+            lines[index + 1] += f",mask{index}.png"
+        (tmp_path / "table.csv").write_text("\n".join([f"{lines[0]},mask", *lines[1:]]))
+        first = command(tmp_path, "run", file, "--run-dir", "run")
+        while len([model for model, _ in made(tmp_path) if model == "gpt"]) < 3 and first.poll() is None:
+            time.sleep(0.02)
+        os.kill(first.pid, signal.SIGKILL)
+        ended(first)
+        before, asked = made(tmp_path), instructions(providers, "openai")
+        providers.seconds = 0.0
+        resumed = command(tmp_path, "run", file, "--run-dir", "run")
+        said = ended(resumed)
+        assert resumed.returncode == 0, said
+        assert "nano: it takes no mask, and is given none of the samples' 6" in " ".join(said.split())
+        after = instructions(providers, "openai") - asked
+        assert not [words for words in after if ("gpt", f"p{words.split()[-1]}") in before], "paid again"
+        assert sum(after.values()) <= SAMPLES - len({sample for model, sample in before if model == "gpt"})
+        sent = {}
+        for request in providers.edits("openai"):
+            if "files" in request.body:
+                files = dict(request.body["files"])
+                with Image.open(io.BytesIO(files["mask"])) as mask:
+                    assert (mask.format, mask.mode, mask.size) == ("PNG", "RGBA", (60, 40))
+                    transparent = mask.getchannel("A").point(lambda value: 255 - value).getbbox()
+                sent[request.body["prompt"]] = transparent
+        assert sent == {f"make it {n}": (10 * n, 0, 10 * n + 10, 40) for n in range(SAMPLES)}
+        assert all("mask" not in json.dumps(request.body) for request in providers.edits("gemini"))
+        records = RunDirectory.open_existing(tmp_path / "run")
+        assert len({line["key"] for line in records.read("edits") if line["edit_model"] == "gpt"}) == SAMPLES
 
 
 def test_max_cost_holds_and_the_same_command_with_more_goes_on(tmp_path: Path) -> None:
@@ -211,5 +252,5 @@ def submitted(folder: Path) -> set[str]:
     """The ids of what was bought in a run and is not fetched."""
     if not (folder / "run" / "events").exists():
         return set()
-    timeline = RunDirectory.open_existing(folder / "run").timeline()
+    timeline = read_timeline(RunDirectory.open_existing(folder / "run"))
     return {of["id"] for of in timeline.submitted.values() if of["id"]}

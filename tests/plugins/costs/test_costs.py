@@ -34,11 +34,8 @@ def bought(make_sample: Callable[..., Sample], make_results: Callable[..., Resul
     return replace(
         made,
         judgements=answered,
-        spent=spent,
-        activities=held,
-        wall_seconds=(3600.0,),
-        devices=("cuda:0",),
-        configuration={"judges": judges},
+        telemetry=replace(made.telemetry, spent=spent, activities=held, wall_seconds=(3600.0,), devices=("cuda:0",)),
+        provenance=replace(made.provenance, configuration={"judges": judges}),
     )
 
 
@@ -71,9 +68,9 @@ def test_a_report_shows_it_where_something_was_charged_or_counted(bought: Result
     assert section.appendix
     assert section.documents == [OF.compute(RunRecords(bought), OF.Parameters())]
     uncounted = tuple(replace(judgement, tokens=(0, 0)) for judgement in bought.judgements)
-    free = replace(bought, spent=(), judgements=uncounted)
+    free = replace(bought, telemetry=replace(bought.telemetry, spent=()), judgements=uncounted)
     assert "costs" not in summary_of(free).analyses
-    counted = replace(bought, spent=())
+    counted = replace(bought, telemetry=replace(bought.telemetry, spent=()))
     assert "costs" in summary_of(counted).analyses
 
 
@@ -85,7 +82,11 @@ def test_what_is_printed_says_what_is_known_and_how(bought: Results) -> None:
     for written in (english, chinese):
         for figure in ("1.2500", "0.5000", "3,000", "0.01", "2.50"):
             assert figure in written
-    nothing = OF.sheet(OF.compute(RunRecords(replace(bought, spent=(), judgements=())), OF.Parameters()))
+    nothing = OF.sheet(
+        OF.compute(
+            RunRecords(replace(bought, telemetry=replace(bought.telemetry, spent=()), judgements=())), OF.Parameters()
+        )
+    )
     assert next(translate(line.words, "en") for line in nothing).startswith("Nothing was charged")
 
 

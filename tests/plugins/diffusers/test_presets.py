@@ -35,7 +35,9 @@ class TestTable:
             blocks = pipeline_class().blocks
             assert not row.rewriting or row.rewriting in blocks.sub_blocks
             arguments = {
-                argument.name: argument for argument in blocks.get_workflow("image_conditioned").inputs if argument.name
+                argument.name: argument
+                for argument in blocks.get_workflow(f"image_conditioned{'_inpainting' * bool(row.mask)}").inputs
+                if argument.name
             }
             arguments |= {row.rewriting: None} if row.rewriting else {}
             parts = set(pipeline_class().component_names)
@@ -46,6 +48,7 @@ class TestTable:
         passed |= {row.negative_argument} if row.negative is not None or row.without_negative else set()
         passed |= {"height", "width"} if row.sized else set()
         passed |= {row.rewriting} if row.rewriting else set()
+        passed |= {row.mask} if row.mask else set()
         lever = row.canvas.lever
         passed |= set(row.with_size)
         passed |= {lever} if lever and lever != "calculate_dimensions" else set()

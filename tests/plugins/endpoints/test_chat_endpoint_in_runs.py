@@ -98,7 +98,7 @@ def test_it_judges_on_the_device_of_the_model_that_still_edits(
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
     assert made.has_required_coverage
     assert all(judgement.score is not None for judgement in made.results.judgements)
-    loaded = [activity.model for activity in made.results.activities if activity.kind == "loading"]
+    loaded = [activity.model for activity in made.results.telemetry.activities if activity.kind == "loading"]
     assert len(loaded) == len(set(loaded)) == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import itertools
 import threading
@@ -98,6 +99,30 @@ def test_the_form_says_all_that_decides_the_pixels(server: ImageServer) -> None:
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert made.tobytes() == drawn((48, 32), 7).tobytes()
     assert steps == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "mode", "inside", "outside"),
+    [("openai", "RGBA", 0, 255), ("openai_fixed", "RGBA", 0, 255), ("xinference", "L", 255, 0), ("open", "", 0, 0)],
+)
+def test_a_mask_takes_the_form_and_the_size_that_the_server_documents(
+    dialect: str, mode: str, inside: int, outside: int, server: ImageServer
+) -> None:
+    """OpenAI: transparent where the picture may change, a PNG of the picture's size; xinference: white there."""
+    mask = Image.new("L", (48, 32))
+    mask.paste(255, (12, 8, 36, 24))
+    model = endpoint(server, dialect=dialect, max_pixels=24 * 16)
+    edit(model, dataclasses.replace(request(), mask=mask))
+    assert ImageEndpoint.takes_mask(model.parameters) is bool(mode)
+    files = dict(server.edited[-1].files)
+    assert files.keys() == ({"image", "mask"} if mode else {"image"})
+    if mode:
+        with Image.open(io.BytesIO(files["mask"])) as sent:
+            values = sent.getchannel(sent.mode[-1])
+            assert (sent.format, sent.mode, sent.size) == ("PNG", mode, (24, 16))
+            assert (values.getpixel((12, 8)), values.getpixel((2, 2))) == (inside, outside)
+    edit(model)
+    assert "mask" not in dict(server.edited[-1].files), "a sample without one"
 
 
 def test_several_sources_are_sent_in_their_order(server: ImageServer) -> None:

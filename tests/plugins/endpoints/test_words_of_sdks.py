@@ -13,9 +13,15 @@ from typing import Any
 import pytest
 
 from edit_eval.plugins.endpoints.in_worker.closed_models import find_row
-from edit_eval.plugins.endpoints.in_worker.vocabulary import read_ending
+from edit_eval.plugins.endpoints.in_worker.vocabulary import (
+    BatchOutcome,
+    BatchStage,
+    read_ending,
+    read_outcome,
+    read_stage,
+)
 
-SDKS = Path(__file__).parents[2] / ".venv/sdks"
+SDKS = Path(__file__).parents[3] / ".venv/sdks"
 LITERALS = {
     "openai/types/chat/chat_completion.py": r"finish_reason: Literal\[([^]]+)\]",
     "openai/types/chat/chat_completion_chunk.py": r"finish_reason: Optional\[Literal\[([^]]+)\]",
@@ -46,6 +52,28 @@ def test_every_ending_that_a_maker_lists_is_in_our_table(file: str) -> None:
     listed = list(words(file, LITERALS[file]))
     assert len(listed) > 2
     assert [word for word in listed if not read_ending(word).known] == []
+
+
+BATCHES = {
+    "openai/types/batch.py": r"status: Literal\[([^]]+)\]",
+    "anthropic/types/messages/message_batch.py": r"processing_status: Literal\[([^]]+)\]",
+    "google/genai/types.py": r"class JobState\(.*?\):(.*?)\n\nclass ",
+}
+
+
+@pytest.mark.sdks
+@pytest.mark.parametrize("file", BATCHES)
+def test_every_state_of_a_batch_that_a_maker_lists_is_in_our_table(file: str) -> None:
+    listed = list(words(file, BATCHES[file]))
+    assert len(listed) > 2
+    assert [word for word in listed if read_stage(word) is BatchStage.UNKNOWN] in ([], ["JOB_STATE_UNSPECIFIED"])
+
+
+@pytest.mark.sdks
+@pytest.mark.parametrize("result", ["succeeded", "errored", "canceled", "expired"])
+def test_every_result_of_a_batch_that_a_maker_lists_is_in_our_table(result: str) -> None:
+    (word,) = words(f"anthropic/types/messages/message_batch_{result}_result.py", r"type: Literal\[([^]]+)\]")
+    assert read_outcome(word) is not BatchOutcome.UNKNOWN
 
 
 WITHOUT_PICTURES = re.compile(

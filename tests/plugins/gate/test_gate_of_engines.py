@@ -101,7 +101,7 @@ def test_a_server_that_leaves_guidance_out_does_not_pass_whatever_its_scores(gat
     code, out, _ = gate("off", "--margin", "0.4", "--run-dir", "one")
     assert code == 3
     assert "guidance is off there" in " ".join(out.split())
-    assert any("guidance is off" in note for note in Run(folder / "one" / "candidate").results.notes)
+    assert any("guidance is off" in note for note in Run(folder / "one" / "candidate").results.provenance.notes)
     for runs, kinds in ((("baseline", "candidate"), ["unguided"]), (("candidate", "baseline"), ["first_unguided"])):
         held = compare([folder / "one" / name for name in runs]).gate
         assert ([reason.kind for reason in held.candidates[0].reasons], held.passed) == (kinds, False)
@@ -144,11 +144,7 @@ def test_the_action_runs_it_and_keeps_the_answer(folder: Path, tmp_path: Path, g
     assert action["runs"]["using"] == "composite"
     given = {name: str(setting.get("default", "")) for name, setting in action["inputs"].items()}
     given |= {"baseline": "released.yaml", "candidate": "worse.yaml", "margin": "0.4", "run-dir": "one"}
-    assert [name for name, setting in action["inputs"].items() if setting.get("required")] == [
-        "baseline",
-        "candidate",
-        "margin",
-    ]
+    assert [name for name, setting in action["inputs"].items() if setting.get("required")] == ["baseline", "candidate"]
     script = next(step for step in action["runs"]["steps"] if step.get("id") == "gate")
     named = {name: value.removeprefix("${{ inputs.").removesuffix(" }}") for name, value in script["env"].items()}
     environment = {
@@ -161,6 +157,11 @@ def test_the_action_runs_it_and_keeps_the_answer(folder: Path, tmp_path: Path, g
     }
     done = subprocess.run(["bash", "-e", "-c", script["run"]], cwd=folder, env=environment, capture_output=True)
     assert done.returncode == 3, done.stderr.decode()
+    asked = {"MARGIN": "", "SAME_SEED": "true", "WITHIN": "largest=255", "CANDIDATE": "one/baseline"}
+    asked |= {"BASELINE": "one/baseline", "RUNNER_TEMP": str(folder)}
+    done = subprocess.run(["bash", "-e", "-c", script["run"]], cwd=folder, env=environment | asked, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (folder / "edit-eval-gate.md").read_text("utf-8").startswith("bit-equal")
     assert (tmp_path / "summary").read_text("utf-8").startswith("Not passed")
     assert "markdown=" in (tmp_path / "output").read_text("utf-8")
     assert all(

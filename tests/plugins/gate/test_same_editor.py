@@ -65,11 +65,11 @@ def test_bit_equal(hold: Hold, folder: Path) -> None:
 
 def test_the_same_pictures_without_noise(hold: Hold) -> None:
     invisible = hold(shift=1)
-    assert (invisible.ending, invisible.equal, invisible.noise_kind) == ("same_pictures", 0, "none")
+    assert (invisible.ending, invisible.equal, invisible.noise_kind) == ("same_pictures", 0, "not_asked")
     assert "60 of 60 lie within largest colour difference (ΔE) 2.3" in invisible.sentence
-    assert "bit for bit" in invisible.noise
     seen = hold(shift=20)
-    assert (seen.ending, seen.passes) == ("unknown", False)
+    assert (seen.ending, seen.passes, seen.noise_kind) == ("unknown", False, "none")
+    assert "bit for bit" in seen.noise
     row = seen.rows[0]
     assert row.smallest == row.values.max() > 2.3
     assert seen.worst is not None
@@ -95,6 +95,7 @@ def test_the_same_pictures_without_noise(hold: Hold) -> None:
         ("black", "black", "50 of 50 edits"),
         ("lora", "lora", "LoRA that is not there"),
         ("copy", "source", "60 of 60 edits are their source"),
+        ("noise", "noise", "with another seed"),
     ],
 )
 def test_what_usually_broke_is_named(hold: Hold, fault: str, kind: str, words: str) -> None:
@@ -122,8 +123,8 @@ def hold_noisy(folder: Path) -> Hold:
     def against(*, gate: Mapping[str, Any] | None = None, **params: Any) -> SameEditor:
         for name in ("candidate", "seeds"):
             shutil.rmtree(folder / "noisy" / name, ignore_errors=True)
-        noisy = settings(folder, **NOISY)
-        return hold_same_editor(noisy, settings(folder, **params), folder=folder / "noisy", **(gate or {}))
+        noisy, loads = settings(folder, **NOISY, loads=str(folder / "loads")), str(folder / "loads")
+        return hold_same_editor(noisy, settings(folder, **params, loads=loads), folder=folder / "noisy", **(gate or {}))
 
     return against
 

@@ -180,8 +180,7 @@ def test_a_run_without_scores_or_times_has_no_chart_of_them(complete: Report) ->
     results = replace(
         complete.results,
         judgements=tuple(unscored(judgement, Status.PENDING) for judgement in complete.results.judgements),
-        activities=(),
-        wall_seconds=(),
+        telemetry=replace(complete.results.telemetry, activities=(), wall_seconds=()),
     )
     drawn = charts(results, summarise(results), "en")
     assert drawn["histogram"] == drawn["failures"] == drawn["timeline"] == drawn["utilisation"] == []

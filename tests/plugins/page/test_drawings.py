@@ -13,7 +13,7 @@ from msgspec.structs import replace as changed
 
 from edit_eval.errors import NotDrawn
 from edit_eval.plugins.page.time_charts import timeline, utilisation
-from edit_eval.records import Activity, Results, Scale
+from edit_eval.records import Activity, Results, RunTelemetry, Scale
 from edit_eval.reporting.chart_parts import Axis, axis_of, axis_step
 from edit_eval.reporting.render_subprocess import render_report
 from edit_eval.statistics.timing import RunTiming
@@ -70,9 +70,7 @@ def results_of(*activities: Activity, wall: tuple[float, ...] = (), devices: tup
         edit_models=("m",),
         judges=("j",),
         scoring={"j": RUBRIC},
-        activities=activities,
-        wall_seconds=wall,
-        devices=devices,
+        telemetry=RunTelemetry(activities=activities, wall_seconds=wall, devices=devices),
     )
 
 
@@ -130,7 +128,7 @@ def test_shares_of_a_device_add_up(complete: Report) -> None:
 
 
 def test_nothing_recorded_is_nothing_drawn(complete: Report) -> None:
-    assert timeline(replace(complete.results, activities=()), "en") == []
+    assert timeline(replace(complete.results, telemetry=replace(complete.results.telemetry, activities=())), "en") == []
     nothing = changed(complete.summary, timing=RunTiming(wall_seconds=0.0, devices={}))
     assert utilisation(nothing, "en") == []
 

@@ -22,7 +22,7 @@ from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.page import page as pages
 from edit_eval.plugins.page.export import export, read_sample_ids, select_samples
-from edit_eval.records import Activity, Edit, Judgement, Picture, Results, Sample, Status
+from edit_eval.records import Activity, Edit, Judgement, Picture, Results, RunProvenance, RunTelemetry, Sample, Status
 from edit_eval.reporting.report import markdown, write_report
 from edit_eval.reporting.scores import write_scores
 from edit_eval.reporting.table import inline
@@ -167,12 +167,15 @@ def test_no_folder_of_this_machine_is_sent(made: Results, tmp_path: Path, name: 
     why = f"no edit of '{lost.sample_id}' in {tmp_path}/edits (.png), 7/10 and/or nothing"
     told = replace(
         made,
-        configuration={
-            "benchmark": {"data_path": str(tmp_path / "my.csv")},
-            "judges": [f"{tmp_path}/judges.py:Strict"],
-        },
-        environment={"command": f"edit-eval run {tmp_path}/my.yaml", "folder": str(tmp_path)},
-        notes=(f"file://{tmp_path}/my.csv: odd",),
+        provenance=replace(
+            made.provenance,
+            configuration={
+                "benchmark": {"data_path": str(tmp_path / "my.csv")},
+                "judges": [f"{tmp_path}/judges.py:Strict"],
+            },
+            environment={"command": f"edit-eval run {tmp_path}/my.yaml", "folder": str(tmp_path)},
+            notes=(f"file://{tmp_path}/my.csv: odd",),
+        ),
         edits=tuple(
             replace(edit, status=Status.EDIT_FAILED, reason=why, image="") if edit == lost else edit
             for edit in made.edits
@@ -367,10 +370,14 @@ def small_run() -> Results:
         edit_models=("model_a",),
         judges=("judge",),
         scoring={"judge": RUBRIC},
-        activities=(Activity(start_number=1, device="cuda:0", kind="editing", model="model_a", begin=0.0, end=60.0),),
-        wall_seconds=(100.0,),
-        devices=("cuda:0",),
-        notes=("one damaged line",),
+        telemetry=RunTelemetry(
+            activities=(
+                Activity(start_number=1, device="cuda:0", kind="editing", model="model_a", begin=0.0, end=60.0),
+            ),
+            wall_seconds=(100.0,),
+            devices=("cuda:0",),
+        ),
+        provenance=RunProvenance(notes=("one damaged line",)),
     )
 
 
@@ -432,8 +439,8 @@ def test_all_that_is_about_others_is_left_out(run: Results) -> None:
     assert [sample.id for sample in some.samples] == [run.samples[1].id, run.samples[3].id]
     assert {edit.sample_id for edit in some.edits} == {judgement.sample_id for judgement in some.judgements} == wanted
     assert len(some.edits) == len(some.judgements) == 4
-    assert some.notes[0].startswith("2 of 4 samples, chosen by hand")
-    assert some.notes[1:] == run.notes
+    assert some.provenance.notes[0].startswith("2 of 4 samples, chosen by hand")
+    assert some.provenance.notes[1:] == run.provenance.notes
 
 
 def test_an_id_that_is_not_there_is_named(run: Results) -> None:

@@ -91,7 +91,12 @@ def test_a_source_is_opened_only_where_the_users_cache_knows_it(complete: Report
 def test_nothing_that_data_says_is_an_element(hostile: Report) -> None:
     remember_sources(hostile.results.samples)
     for language in ("en", "zh"):
-        made = shown(replace(hostile.results, notes=(HOSTILE, "\x1b[2J\u202eturned")), language)
+        made = shown(
+            replace(
+                hostile.results, provenance=replace(hostile.results.provenance, notes=(HOSTILE, "\x1b[2J\u202eturned"))
+            ),
+            language,
+        )
         assert {tag for tag, _ in Elements(made).all} <= ALLOWED
         assert {name for _, values in Elements(made).all for name in values} <= {"style", "src", "alt", *DRAWN}
         assert "\x1b" not in made
@@ -105,7 +110,9 @@ def test_it_is_bounded(tmp_path: Path, complete: Report) -> None:
     results = build_run(tmp_path, samples=SAMPLES + 1, size=(320, 240), edit_models=models)
     remember_sources(results.samples)
     long = [replace(sample, instruction="word " * 100_000) for sample in results.samples]
-    made = shown(replace(results, samples=tuple(long), notes=("note " * 10_000,) * 50))
+    made = shown(
+        replace(results, samples=tuple(long), provenance=replace(results.provenance, notes=("note " * 10_000,) * 50))
+    )
     pictures = [values["src"] or "" for tag, values in Elements(made).all if tag == "img"]
     assert len(pictures) == SAMPLES * (1 + MODELS)
     assert max(map(len, pictures)) <= SIZE.file_bytes * 4 / 3 + 40

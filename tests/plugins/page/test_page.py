@@ -189,7 +189,7 @@ def test_what_it_takes_to_repeat_the_run_is_there(complete: Report) -> None:
     assert "model_name: Qwen/Qwen-Image-Edit" in page.text_of["configuration"]
     assert "You judge edits." in page.text_of["resolved"]
     assert "diffusers: 0.42.0" in page.text_of["environment"]
-    assert complete.results.notes[0] in complete.html
+    assert complete.results.provenance.notes[0] in complete.html
 
 
 def test_the_tab_says_the_run_and_what_came_out_of_it(complete: Report, several: Report) -> None:

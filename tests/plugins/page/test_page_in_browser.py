@@ -193,7 +193,7 @@ LATIN_ONLY = """() => {
 
 def data_of(run: Results) -> set[str]:
     """What a page may show in whatever language it is recorded in."""
-    texts = {*run.edit_models, *run.judges, *run.devices, *run.notes, run.name, "edit-eval", "EN"}
+    texts = {*run.edit_models, *run.judges, *run.telemetry.devices, *run.provenance.notes, run.name, "edit-eval", "EN"}
     for sample in run.samples:
         texts |= {sample.id, *sample.tags, sample.description, sample.rationale, sample.fault}
         texts |= {sample.instruction, *sample.instructions.values()}

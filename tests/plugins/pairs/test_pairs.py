@@ -227,7 +227,13 @@ def with_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_sample, 
     )
     remember_sources(samples)
     edits = tuple(replace(edit, image=f"images/e{n}.png") for n, edit in enumerate(results.edits))
-    return replace(results, directory=str(run), samples=samples, edits=edits, about={"licence": "CC BY 4.0"})
+    return replace(
+        results,
+        directory=str(run),
+        samples=samples,
+        edits=edits,
+        provenance=replace(results.provenance, about={"licence": "CC BY 4.0"}),
+    )
 
 
 def test_the_folder_is_read_by_others(tmp_path: Path, with_pictures: Results) -> None:

@@ -183,7 +183,7 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
         "protocol rubric (general.v1.1)",
         run.judge_examinations["ruler"].document.line,
         f"Holm over {run.summary.comparison.tests} tests",
-        f"edit-eval {run.results.environment['libraries']['edit-eval']}",
+        f"edit-eval {run.results.provenance.environment['libraries']['edit-eval']}",
     ):
         assert words in text
     short = msgspec.structs.replace(paper, setting=msgspec.structs.replace(paper.setting, skipped=1))

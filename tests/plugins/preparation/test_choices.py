@@ -347,7 +347,7 @@ def test_a_run_says_what_it_chose_and_keeps_it(tmp_path: Path, monkeypatch: pyte
     said = [note for note in ears.notes if "auto is" in note]
     room = "3.0 GiB of host memory are free, and a load takes up to 1.0 GiB of it (libraries)"
     assert said == [f"load_concurrency: auto is 2 here: {room}"], "that workers on the CPU take turns is no news"
-    kept: Any = made.results.environment["choices"]
+    kept: Any = made.results.provenance.environment["choices"]
     assert kept["load_concurrency"]["value"] == 2
 
 

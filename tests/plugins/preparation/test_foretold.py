@@ -86,7 +86,7 @@ def test_a_run_takes_what_was_foretold(
     made = evaluate(source, run_dir=tmp_path / "run", report=False)
     assert made.has_required_coverage
     assert len(made.results.controls) == 3 * controls
-    (took,) = made.results.wall_seconds
+    (took,) = made.results.telemetry.wall_seconds
     planned = plan(source, from_run=made.path, gpus=DEVICES)
     assert planned.combinations[planned.chosen].prediction.makespan == pytest.approx(took, rel=0.1)
     for when, left in foretold:

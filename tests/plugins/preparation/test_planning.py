@@ -359,16 +359,24 @@ def test_an_edit_model_and_a_judge_of_one_name_are_two_models(seen: Run, tmp_pat
         seen.results,
         edits=tuple(replace(edit, edit_model="testing") for edit in seen.results.edits),
         judgements=tuple(replace(judgement, judge="testing") for judgement in seen.results.judgements),
-        activities=(
-            loading("edit", 40.0),
-            loading("edit", 44.0),
-            loading("judge", 90.0),
-            loading("edit", 1.0, "failed"),
+        telemetry=replace(
+            seen.results.telemetry,
+            activities=(
+                loading("edit", 40.0),
+                loading("edit", 44.0),
+                loading("judge", 90.0),
+                loading("edit", 1.0, "failed"),
+            ),
         ),
     )
     estimates = durations_of(load_configuration(configuration(tmp_path)), results)
     assert (estimates["edit:testing"].load, estimates["judge:testing"].load) == (42.0, 90.0)
-    old = replace(results, activities=tuple(replace(activity, role="") for activity in results.activities))
+    old = replace(
+        results,
+        telemetry=replace(
+            results.telemetry, activities=tuple(replace(activity, role="") for activity in results.telemetry.activities)
+        ),
+    )
     assert durations_of(load_configuration(configuration(tmp_path)), old)["judge:testing"].load == 58.0
 
 
@@ -395,14 +403,14 @@ def test_a_plan_from_a_run_is_what_the_run_took(seen: Run, tmp_path: Path, pilot
         seen.results,
         edits=(replace(edit, edit_model="testing", seconds=5.0),),
         judgements=(replace(judgement, judge="testing", seconds=2.0),),
-        activities=tuple(ran.activities),
+        telemetry=replace(seen.results.telemetry, activities=tuple(ran.activities)),
     )
     made = make_plan(configured, categories, seen=results)
     assert own(made)["makespan_seconds"] == pytest.approx(ran.makespan)
 
 
 def test_what_a_run_records_tells_them_apart(seen: Run) -> None:
-    roles = {(activity.model, activity.role) for activity in seen.results.activities}
+    roles = {(activity.model, activity.role) for activity in seen.results.telemetry.activities}
     assert roles == {("painter", "edit"), ("critic", "judge")}
 
 
@@ -425,7 +433,7 @@ def slow_judge(seen: Run, seconds: float) -> Results:
         seen.results,
         edits=tuple(replace(edit, seconds=0.0) for edit in seen.results.edits),
         judgements=tuple(replace(judgement, seconds=seconds) for judgement in seen.results.judgements),
-        activities=(),
+        telemetry=replace(seen.results.telemetry, activities=()),
     )
 
 

@@ -72,7 +72,7 @@ def test_nothing_is_cut_where_yours_is_the_best(seconds: float, tmp_path: Path) 
     [line] = [line for line in text.splitlines() if line.rstrip().endswith("<- best, yours")]
     assert line.split()[:4] == [best.schedule, best.order, best.placement, short_duration(best.prediction.makespan)]
     [header] = [line for line in text.splitlines() if line.startswith("Schedule")]
-    assert header.split() == ["Schedule", "Order", "Placement", "Makespan", "Bound", "Idle"]
+    assert header.split() == ["Schedule", "Order", "Placement", "Takes", "Ideal", "Idle"]
 
 
 def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
@@ -94,7 +94,7 @@ def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
 
 def test_what_bound_is_stands_below_the_table(made: Plan) -> None:
     assert shown(made).splitlines()[-1] == f"{BOUND}"
-    assert BOUND.startswith("Bound: makespan divided by ")
+    assert BOUND.startswith("Ideal: the time divided by ")
 
 
 def test_one_is_one(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from edit_eval.records import Edit, Status
 from edit_eval.reporting.live import Snapshot
 from edit_eval.store.recall import load_journals
 from edit_eval.store.table import JudgementTable
+from edit_eval.store.timeline import read_timeline
 from reporting.simulated_runs import TEN, Recording, SimulatedRun, Watched, a_judgement
 from simulated_driver import Fate
 
@@ -144,7 +145,7 @@ def test_what_is_dealt_stays_dealt(tmp_path: Path, schedule: str, pilot: bool, m
     display = watch(run, only_the_end=True)
     (plan,) = display.of(Assignment)
     done = defaultdict(list)
-    for activity in sorted(run.directory.timeline().activities, key=lambda activity: activity.begin):
+    for activity in sorted(read_timeline(run.directory).activities, key=lambda activity: activity.begin):
         if activity.kind == "editing":
             done[activity.model, activity.device].append(int(activity.what[:5]))
     table = {(row.model, *row.devices): row for row in plan.rows if row.kind == "edit"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from documents import plain as plain_of
 from edit_eval import ConfigurationError, analyse, evaluate
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.plugins.leaderboard.pushed_run import encode_run, read_pushed_run
+from edit_eval.plugins.push.hub_results import encode_results
 from edit_eval.plugins.push.sending import push
 from edit_eval.run import Run
 from late_imports import Late, needs
@@ -87,6 +89,58 @@ def test_what_lies_there(command: Command, hub: WritableHub, run: Path, tmp_path
     assert "The sources are left out" in card
     assert "the run is not complete" in done.err
     assert "`--sources`, if you may" in done.err
+
+
+def test_the_card_describes_its_rows_as_datasets_reads_them(
+    command: Command, hub: WritableHub, run: Path, tmp_path: Path
+) -> None:
+    """`load_dataset` holds what it reads against the card: columns, types and how many rows."""
+    datasets = pytest.importorskip("datasets")
+    assert command("push", run, "me/edits").code == 0
+    for name, data in hub.files.items():
+        (tmp_path / "pushed" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pushed" / name).write_bytes(data)
+    table = _rows(hub, tmp_path)
+    read = datasets.load_dataset(str(tmp_path / "pushed"), "testing", split="test", cache_dir=str(tmp_path / "read"))
+    assert read.column_names == table.column_names
+    assert read.num_rows == 4
+    card = yaml.safe_load(hub.files["README.md"].decode().split("---")[1])
+    [told] = datasets.info.DatasetInfosDict.from_dataset_card_data(card).values()
+    assert told.features == read.features
+    assert told.splits["test"].num_examples == 4
+    assert told.download_size == len(hub.files["data/testing/00000.parquet"])
+    assert told.dataset_size == told.splits["test"].num_bytes == pytest.approx(table.nbytes, rel=0.01)
+
+
+def test_results_are_in_the_hubs_own_form(command: Command, hub: WritableHub, tmp_path: Path) -> None:
+    from huggingface_hub import parse_eval_result_entries
+
+    write_benchmark(tmp_path, 4)
+    two = configuration(tmp_path)
+    two["judges"] = {
+        "whole": two.pop("reward_model"),
+        "part": {"type": "testing", "params": {"fail": [sample_id(1)]}},
+        "pixels": {"type": "picture_metrics"},  # which nobody examines
+    }
+    run = evaluate(two, run_dir=tmp_path / "run", report=False)
+    assert command("push", run.path, "me/edits").code == 0
+    entry, pixels = parse_eval_result_entries(yaml.safe_load(hub.files[".eval_results/testing.yaml"]))
+    assert (pixels.task_id, "lower is better" in pixels.notes) == ("pixels/l1", True)
+    assert (entry.dataset_id, entry.task_id, entry.value) == ("me/edits", "whole/score", 5.0), (
+        "of `part` one is missing"
+    )
+    assert entry.source_url == f"{hub.url}/datasets/me/edits"
+    assert entry.notes.startswith("from 0 to 10, 4 of 4 scored, judge whole (testing): not audited, ")
+
+    asked = {"benchmark": {"type": "gedit", "data_path": "hub:them/bench@abc/test"}}
+    elsewhere = encode_results(
+        replace(run.results, provenance=replace(run.results.provenance, configuration=asked)),
+        run.summary,
+        "me/edits",
+        hub.url,
+    )
+    entry, _ = parse_eval_result_entries(yaml.safe_load(elsewhere[".eval_results/testing.yaml"]))
+    assert (entry.dataset_id, entry.dataset_revision) == ("them/bench", "abc")
 
 
 def test_a_second_push_uploads_no_large_file_again_and_clears_what_is_gone(

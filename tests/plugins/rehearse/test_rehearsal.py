@@ -192,7 +192,7 @@ def test_what_a_stand_in_needs_is_named_with_the_line_that_installs_it(
     write_benchmark(tmp_path, 2)
     file = yaml_file(tmp_path, reward_model={"type": "qwen3_vl", "params": {"device_ids": "cpu:1"}})
     ended = command("rehearse", file)
-    one_error(ended, 2, "a stand-in cannot be made: ModuleNotFoundError: ")
+    one_error(ended, 2, "no model with random weights can be made: ModuleNotFoundError: ")
     assert "; install it: " in ended.err
     assert "edit-eval[" in ended.err
 

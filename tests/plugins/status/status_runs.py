@@ -11,7 +11,20 @@ from rich.console import Console
 
 from edit_eval.experiment import Experiment
 from edit_eval.plugins.status.sheet import print_sample, print_status
-from edit_eval.records import NO_EDIT, Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.records import (
+    NO_EDIT,
+    Edit,
+    Judgement,
+    Picture,
+    Reading,
+    Results,
+    RunProvenance,
+    RunTelemetry,
+    Sample,
+    Scale,
+    Scoring,
+    Status,
+)
 from reporting.simulated_runs import asked_judge
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[red]x[/red]\r\n\u202e:smile: \ud800"
@@ -138,10 +151,8 @@ RESULTS = Results(
     edit_models=("qwen",),
     judges=("judge",),
     scoring={"judge": SCORING},
-    wall_seconds=(3600.0, 120.0),
-    devices=("cuda:0",),
-    resolved=resolved(),
-    notes=("2 damaged lines in the journals were left out",),
+    telemetry=RunTelemetry(wall_seconds=(3600.0, 120.0), devices=("cuda:0",)),
+    provenance=RunProvenance(resolved=resolved(), notes=("2 damaged lines in the journals were left out",)),
 )
 
 

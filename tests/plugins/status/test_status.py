@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.status.sheet import print_sample, sample_document, status_document
-from edit_eval.records import Picture, Reading, Results, Scale, Scoring, Status
+from edit_eval.records import Picture, Reading, Results, RunProvenance, Scale, Scoring, Status
 from edit_eval.reporting.live import Count, DeviceView, Snapshot, write_live
 from edit_eval.store.run_directory import RunDirectory
 from plugins.status.status_runs import (
@@ -66,11 +66,16 @@ def test_a_judge_that_answers_in_words_is_told_the_way_out() -> None:
     results = replace(RESULTS, judgements=(*JUDGEMENTS[:1], failed, *JUDGEMENTS[2:]))
     told = "judge answers in words; write `protocol: {answer: reason_then_score}`"
     for form, advice in (("score", [told]), ("reason_then_score", [])):
-        configured = replace(results, resolved=resolved(form))
+        configured = replace(results, provenance=replace(results.provenance, resolved=resolved(form)))
         assert plain(status_document(configured))["advice"] == advice
         assert ("advice: judge answers in words;" in " ".join(printed(configured))) is bool(advice)
     assert plain(status_document(RESULTS))["advice"] == [], "a refusal is not prose"
-    assert plain(status_document(replace(results, resolved={"rubrics": {}})))["advice"] == [], "of another version"
+    assert (
+        plain(status_document(replace(results, provenance=replace(results.provenance, resolved={"rubrics": {}}))))[
+            "advice"
+        ]
+        == []
+    ), "of another version"
 
 
 def test_a_few_answers_without_a_score_are_no_reason_to_change_the_configuration() -> None:
@@ -185,7 +190,7 @@ def test_a_start_that_was_killed_at_its_first_load_did_not_take_no_time(
 ) -> None:
     if held:
         (tmp_path / "holder.json").write_text('{"host": "gpu7", "process": 4711, "since": "today"}')
-    results = replace(RESULTS, directory=str(tmp_path), wall_seconds=walls)
+    results = replace(RESULTS, directory=str(tmp_path), telemetry=replace(RESULTS.telemetry, wall_seconds=walls))
     assert f"  started  {started}" in printed(results)
     document = plain(status_document(results))
     assert document["wall_seconds"] == seconds
@@ -194,10 +199,10 @@ def test_a_start_that_was_killed_at_its_first_load_did_not_take_no_time(
 
 def test_the_command_that_was_typed_is_in_the_document() -> None:
     typed = {"command": "edit-eval run 'my file.yaml'", "folder": "/home/me"}
-    document = plain(status_document(replace(RESULTS, environment=typed)))
+    document = plain(status_document(replace(RESULTS, provenance=replace(RESULTS.provenance, environment=typed))))
     assert {key: document[key] for key in typed} == typed
     for nothing in ({}, {"command": 3, "folder": None}):
-        document = plain(status_document(replace(RESULTS, environment=nothing)))
+        document = plain(status_document(replace(RESULTS, provenance=replace(RESULTS.provenance, environment=nothing))))
         assert (document["command"], document["folder"]) == ("", "")
 
 
@@ -278,7 +283,7 @@ def evil_results() -> Results:
         edit_models=(EVIL, "two"),
         judges=(EVIL, "two"),
         scoring={EVIL: replace(SCORING, protocol=EVIL), "two": SCORING},
-        notes=(EVIL,),
+        provenance=RunProvenance(notes=(EVIL,)),
     )  # fmt: skip
 
 

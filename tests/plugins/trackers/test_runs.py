@@ -74,11 +74,18 @@ def test_one_is_told_all_goes_on_under_the_same_id_and_is_left_alone_when_it_kno
     assert logged["coverage"] == pytest.approx(2 / 3)
     assert {"progress/edits", "progress/judgements", "progress/settled", "testing/testing/score"} <= set(logged)
     assert second[0]["init"] == first[0]["init"]
-    assert set(second[-2]["files"]) == {"index.html", "summary.json"}
-    assert second[-3]["log"]["testing/testing/coverage"] == 1.0
-    assert second[-3]["log"]["progress/settled"] == 3 + 3, "edits and judgements, those of the first start, too"
+    assert set(second[-3]["files"]) == {"index.html", "summary.json"}
+    assert second[-4]["log"]["testing/testing/coverage"] == 1.0
+    assert second[-4]["log"]["progress/settled"] == 3 + 3, "edits and judgements, those of the first start, too"
     score = made.summary.results[0].scores["score"]
-    assert second[-3]["log"]["testing/testing/score"] == score.mean
+    assert second[-4]["log"]["testing/testing/score"] == score.mean
+    table = second[-2]
+    assert [len(table["rows"]), *table["columns"][3:5]] == [3, "source", "edit"]
+    for row in table["rows"]:
+        said = dict(zip(table["columns"], row, strict=True))
+        assert said["source"].endswith(" bytes")
+        assert said["edit"].endswith(" bytes")
+        assert (said["testing/score"], said["testing no score"]) == (5.0, "")
     state = json.loads((run / "trackers/wandb.json").read_text())
     assert (state["id"], state["finished"]) == (first[0]["init"], True)
 
@@ -100,6 +107,31 @@ def test_those_that_hang_die_or_refuse_are_a_note_each_and_the_run_is_the_same(
     assert "401 Unauthorized: <MLFLOW_TRACKING_TOKEN> is not known; the run goes on without it" in refused
     written = b"".join(path.read_bytes() for path in (tmp_path / "bad").rglob("*") if path.is_file())
     assert TOKEN.encode() not in written
+
+
+def test_a_table_has_as_many_edits_as_asked_for_says_so_and_costs_the_rest_nothing(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking, "PATIENCE", 120.0)
+    ears = Ears()
+    failing = {"fail": ["00001_环境_easy"]}
+    asked = configuration(tmp_path, judge=failing, trackers={"wandb": {"table_rows": 2}})
+    evaluate(asked, run_dir=tmp_path / "two", spectator=ears, report=False)
+    [table] = [line for line in _told(played) if "table" in line]
+    second = dict(zip(table["columns"], table["rows"][1], strict=True))
+    assert (len(table["rows"]), second["testing/score"]) == (2, None)
+    assert "fails on purpose" in second["testing no score"]
+    assert ears.said("W&B") == ["W&B: its table has 2 of 3 edits; `table_rows` says how many"]
+
+    played.unlink()
+    evaluate(configuration(tmp_path, trackers={"wandb": {"table_rows": 0}}), run_dir=tmp_path / "none", report=False)
+    assert not [line for line in _told(played) if "table" in line]
+
+    monkeypatch.setenv("PLAYED_WANDB", "no table")
+    played.unlink()
+    evaluate(configuration(tmp_path, trackers="wandb"), run_dir=tmp_path / "bad", spectator=ears, report=False)
+    assert ears.said("W&B")[1:] == ["W&B: no table of edits: MemoryError: too large a table"]
+    assert _told(played)[-1] == {"finish": 0}
 
 
 @pytest.mark.check

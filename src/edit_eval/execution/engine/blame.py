@@ -88,10 +88,11 @@ class _FailedTask:
     doubted: str = ""  # its words, if it was taken back from a process that was replaced
 
 
-Verdict = Literal["request", "unclear", "left", "away", "process"]
+Verdict = Literal["request", "unclear", "left", "crowded", "unasked", "unanswered", "away", "process"]
 """On a request to a server: it is the `request`'s own fault, for good; or that is `unclear` until others have
 succeeded; it is `left` for another start; its server is `away`, or busy, or does not let us in, so all of its model's
-are; or its `process` must be replaced, and what it loads with will show."""
+are; or its `process` must be replaced, and what it loads with will show; or it was in a batch that has not come to it
+(`unasked`), or has no answer to it (`unanswered`), or was not taken beside others (`crowded`)."""
 
 
 def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
@@ -102,6 +103,10 @@ def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
     says, canary = facts["says"], facts["canary"]
     if says in ("account", "key", "day"):
         return "away"
+    if says in ("crowded", "unasked", "unanswered"):
+        return "crowded" if says == "crowded" else "unasked" if says == "unasked" else "unanswered"
+    if says == "batch":
+        return "left"
     if says == "busy":
         return "left" if others_succeed else "away"
     if says == "denied" and canary != "failed":
@@ -130,6 +135,8 @@ class Blame:
         self._unsettled: Counter[tuple[str, str]] = Counter()  # the same of those that nobody knows this of yet
         self._left: dict[str, list[str]] = {}  # model -> the faults of devices for which tasks are left
         self._of_devices: set[str] = set()  # what `_recent` has of such faults
+        self._of_batches: list[str] = []  # for what questions in batches are left
+        self._batched: Counter[tuple[Key, bool]] = Counter()  # how often a batch came to nothing for a question
         self._recent: deque[tuple[str, Status]] = deque(maxlen=SAME_FAILURE_WINDOW)
 
     # -- evidence for a replica --
@@ -298,10 +305,22 @@ class Blame:
         only_fails = len(process.failed) >= (IN_A_ROW if process.done else 1)
         return only_fails and any(self._done[other.number] for other in self._others(replica))
 
+    def ask_again(self, replica: Replica, task: Task, reason: str, *, final: bool) -> None:
+        """Has a question that was in a batch for nothing asked once more; then it is left, or if `final` given up."""
+        of = (task.model, task.units), final
+        self._batched[of] += 1
+        if self._batched[of] < TASK_FAILURES:
+            self.return_task(replica, task, reason)
+        elif final:
+            self.charge(replica, task, reason, final=True)
+        else:
+            self.leave(replica, task, reason)
+
     def leave(self, replica: Replica, task: Task, reason: str) -> None:
         """Leaves the task for another start: it is not to blame."""
         self._keep_attempt(replica, reason)
-        self._left.setdefault(task.model, []).append(reason)
+        # What a batch came to says nothing of the next.
+        (self._of_batches if replica.model.defers else self._left.setdefault(task.model, [])).append(reason)
         self._records.attempt(task, reason)
         self._records.leave(task)
 
@@ -443,7 +462,7 @@ class Blame:
     @property
     def fault_summary(self) -> str:
         """For which faults of devices tasks were left, for people; empty if none were."""
-        reasons = [reason for faults in self._left.values() for reason in faults]
+        reasons = [reason for faults in (*self._left.values(), self._of_batches) for reason in faults]
         return _first(reasons, pluralize(len(reasons) - 1, "more task"))
 
 

@@ -74,7 +74,8 @@ def _charge(value: Any) -> bool:
 
 def _facts(value: Any) -> bool:
     """What is known of a request to a server that came to nothing."""
-    return _has({"says": _text, "status": _count, "canary": _text, "seconds": _seconds, "ours": _flag}, value)
+    checks = {"says": _text, "status": _count, "canary": _text, "seconds": _seconds, "ours": _flag, "bought": _flag}
+    return _has(checks, value)
 
 
 EDITED: Mapping[str, Check] = {
@@ -108,7 +109,7 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
     "broken": {"error": _text, "trace": _text, "kind": _text, "lacks": _perhaps(_text), "pip": _perhaps(_flag)},
     "started": {"task": _count},
     "step": {"task": _count, "step": _whole, "steps": _whole},
-    "submitted": {"task": _count, "provider": _text, "id": _text, "usd": _perhaps(_seconds)},
+    "submitted": {"task": _count, "provider": _text, "id": _text, "usd": _perhaps(_seconds), "token": _perhaps(_text)},
     "done": {
         "task": _count,
         "results": lambda value: isinstance(value, list),

@@ -37,6 +37,7 @@ class CostBudget:
         self._prices, self._limit, self._record = prices, limit, record
         self._reserved: dict[int, float] = {}
         self._orders: dict[int, Mapping[str, Any]] = {}
+        self._bought: dict[int, Mapping[str, Any]] = {}  # by task: the reservation of what stays bought, in any start
         self._dearest: dict[str, float] = {}
         self.spent = sum(spent.usd + spent.feared for spent in before)
         """Dollars so far, without what is reserved."""
@@ -50,7 +51,12 @@ class CostBudget:
     def reserve_cost(self, task: Task, order: Mapping[str, Any]) -> bool:
         """Reserves what the task can cost at most; False, and nothing is reserved, if that could pass the limit."""
         price = self._prices.get(task.model)
-        if price is None:
+        if price is None or task.number in self._bought:
+            return True
+        if earlier := (order.get("submitted") or {}).get("reserved"):  # feared since then
+            self.spent -= earlier["usd"]
+            self._reserved[task.number], self._orders[task.number] = earlier["usd"], order
+            self._bought[task.number] = earlier
             return True
         most = max(price.most_of(order), self._dearest.get(task.model, 0.0))
         if not self._fits(most):
@@ -58,6 +64,20 @@ class CostBudget:
         self._reserved[task.number], self._orders[task.number] = most, order
         self._record("reserved", task=task.number, model=task.model, usd=most)
         return True
+
+    def keep_reserved(self, task: Task) -> Mapping[str, Any] | None:
+        """Keeps what is reserved for a task, whatever becomes of its worker: it is bought; returns what is to be
+        written down beside that."""
+        if task.number in self._reserved and task.model.startswith("judge:"):
+            usd = self._reserved[task.number]
+            self._bought.setdefault(task.number, {"start": None, "task": task.number, "usd": usd})
+        return self._bought.get(task.number)
+
+    def leave_reserved(self, task: Task) -> None:
+        """What was bought for a task is left for another start: until then it counts in full."""
+        if task.number in self._reserved:
+            self.spent += self._reserved.pop(task.number)
+            del self._orders[task.number], self._bought[task.number]
 
     def charge_load(self, model: str) -> bool:
         """Counts what it costs to try out a judge's server; False if that could pass the limit."""
@@ -92,8 +112,8 @@ class CostBudget:
             self._charge(task.number, task.model, reserved, told=False, attempts=1)
 
     def release_cost(self, task: Task) -> None:
-        """A task has not begun, and costs nothing."""
-        if self._reserved.pop(task.number, None) is not None:
+        """A task has not begun, and costs nothing, unless it is bought already."""
+        if task.number not in self._bought and self._reserved.pop(task.number, None) is not None:
             del self._orders[task.number]
             self._charge(task.number, task.model, 0.0, told=False, attempts=0)
 
@@ -117,4 +137,7 @@ class CostBudget:
             self._told = self.spent
             of = Text(" of {:,.2f}", self._limit) if self._limit else ""
             self._note(Text("spent: {:,.2f}{} USD", self.spent, of))
-        self._record("charged", task=task, model=model, usd=usd, told=told, attempts=attempts)
+        earlier = self._bought.pop(task, {}) if task is not None else {}
+        when = {"start": earlier["start"]} if earlier.get("start") is not None else {}  # when it was reserved
+        number = earlier.get("task", task)
+        self._record("charged", task=number, model=model, usd=usd, told=told, attempts=attempts, **when)

@@ -369,8 +369,7 @@ class Engine:
             self._handle_begun(worker, message["task"])
         elif kind == "submitted":
             if message["task"] in self._tasks:
-                self._records.record_submission(self._tasks[message["task"]][1], message)
-                self._unsynced = True
+                self._handle_submitted(worker, self._tasks[message["task"]][1], message)
         elif kind == "done":
             self._handle_done(worker, message)
         elif kind == "failed":
@@ -432,10 +431,23 @@ class Engine:
             worker.running[number] = self._now
             self._watch.running(worker.replica, task, self._records.about(task))
 
+    def _handle_submitted(self, worker: RunningWorker, task: Task, message: Message) -> None:
+        """Has written down what is bought. A question's answer comes later: until then it is in nobody's hands."""
+        replica = worker.replica
+        self._records.record_submission(task, {**message, "reserved": self._purse.keep_reserved(task)})
+        self._unsynced = True
+        if replica.model.kind == "judge":
+            if worker.running.pop(task.number, None) is not None:
+                self._watch.finished(replica, task)
+            self._driver.submit(worker.number, {"do": "noted", "task": task.number})
+            self._do(self._policy.report_deferred(replica, task))
+
     def _take(self, worker: RunningWorker, number: int, seconds: float) -> Task:
         """Takes a finished task from its worker and records its stretch of time."""
         _, task = self._tasks.pop(number)
         self._records.free(task)
+        if number in worker.replica.deferred:  # it took no device's time
+            return task
         began = worker.running.pop(number, self._now)
         # The device was free once it had computed; writing the result came after.
         ended = min(self._now, began + seconds)
@@ -450,10 +462,13 @@ class Engine:
     def _handle_done(self, worker: RunningWorker, message: Message) -> None:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
-        self._purse.settle(task, message)
         self._records.record_results(task, message, "+".join(worker.replica.place))
+        self._purse.settle(task, message)
         self._record_answer(worker.replica)
-        self._do(self._policy.report_done(worker.replica, task, seconds))
+        if task.number in worker.replica.deferred:  # how long it waited says nothing of the next
+            self._do(self._policy.report_failed(worker.replica, task))
+        else:
+            self._do(self._policy.report_done(worker.replica, task, seconds))
         for replica, reason in self._blame.blame_replicas(worker.replica, task):
             self._drop(replica, reason)
         self._drop_if_away(task.model)
@@ -467,7 +482,12 @@ class Engine:
     def _handle_failed(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
         began = worker.running.get(message["task"], self._now)
         task = self._take(worker, message["task"], self._now - began)
-        self._purse.settle(task, message)
+        if (message.get("facts") or {}).get("bought"):
+            self._purse.leave_reserved(task)
+        else:
+            if task.number in worker.replica.deferred:
+                self._records.clear_submission(task)
+            self._purse.settle(task, message)
         reason, kind = str(message["error"]), str(message["kind"])
         if kind == "disk":
             self._return(worker.replica, task)
@@ -509,6 +529,10 @@ class Engine:
             return
         if verdict == "left":
             return self._blame.leave(replica, task, reason)
+        if verdict == "crowded":
+            return self._blame.return_task(replica, task, reason)
+        if verdict in ("unasked", "unanswered"):
+            return self._blame.ask_again(replica, task, reason, final=verdict == "unanswered")
         self._blame.return_task(replica, task, reason)
         if facts["ours"]:  # other replicas have servers of their own
             self._first_load_error.setdefault(model, reason)
@@ -546,7 +570,7 @@ class Engine:
             elif worker.loading_since is not None:
                 self._activity(replica, "loading", worker.loading_since, worker.since, "no longer needed")
             self._watch.replica(replica, "ended", {})
-            for task in list(replica.hands.values()):
+            for task in [*replica.hands.values(), *replica.deferred.values()]:
                 self._return(replica, task)
             return self._retire(replica, dropped) if dropped else self._do(self._policy.report_ended(replica))
         reason = worker.killed or worker.broken or reason
@@ -571,6 +595,8 @@ class Engine:
                 if number in worker.running:  # nobody's fault, and perhaps charged
                     self._purse.charge_maximum(task)
                 self._return(replica, task)
+        for task in list(replica.deferred.values()):
+            self._return(replica, task)
         self._records.event("died", replica=replica.name, reason=reason)
         if dropped:
             return self._retire(replica, dropped)
@@ -591,6 +617,7 @@ class Engine:
         self._records.free(task)
         self._tasks.pop(task.number, None)
         replica.hands.pop(task.number, None)
+        replica.deferred.pop(task.number, None)
         self._policy.return_task(task)
 
     # -- giving up --
@@ -612,7 +639,7 @@ class Engine:
         self._do(self._policy.report_ended(replica, retired=True))
 
     def _say_retired(self, replica: Replica, reason: str) -> None:
-        self._watch.note(Text("{} has been retired: {}", replica.name, reason))
+        self._watch.note(Text("{} is not used any more: {}", replica.name, reason))
         self._records.event(
             "retired", replica=replica.name, model=replica.model.key, place=list(replica.place), reason=reason
         )

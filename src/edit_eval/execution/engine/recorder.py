@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
-from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.scheduling.tasks import PILOT, Task, Work
 from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
@@ -68,8 +68,11 @@ class Recorder:
         work: Work,
         audience: Audience,
         estimates: Estimates | None = None,
+        deferring: Collection[str] = (),
     ) -> None:
-        """`estimates` is given the times that processes take to start and to end."""
+        """`estimates` is given the times that processes take to start and to end; `deferring`: keys of the models
+        that are asked in batches."""
+        self._deferring = deferring
         self._matrix, self._directory, self._work, self._audience = matrix, directory, work, audience
         self._estimates = estimates or Estimates()
         self._damaged: dict[int, Edit] = {}  # as they were reported
@@ -77,7 +80,8 @@ class Recorder:
         self._ordered: dict[int, Ordered] = {}
         self._under_way: dict[Lookup, tuple[int, int]] = {}  # what is being asked: the number of the task, and the cell
         self.submitted_before: dict[str, Record] = {}
-        """By an edit's key what was bought for it and is not fetched, in any start (`Timeline.submitted`)."""
+        """By an edit's key, or a question's (`name_asking`), what was bought and is not fetched, in any start
+        (`Timeline.submitted`)."""
         work.in_vain = self.is_obsolete
         folder, size = os.path.abspath(directory.thumbnails), size_of_run(matrix.samples, matrix.edits)
         self._small_copies = {"folder": folder, **asdict(size)}
@@ -152,7 +156,10 @@ class Recorder:
                 "task": task.number,
                 "kind": "edit",
                 "pictures": [
-                    *({"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()),
+                    *(
+                        {"name": name, **self._picture(shown), **({"mask": True} if name == "mask" else {})}
+                        for name, shown in self._sources(number).items()
+                    ),
                     *finished,
                 ],
                 **({"lacking": lacking} if lacking else {}),
@@ -177,7 +184,12 @@ class Recorder:
                 self._work.add(task.model, [one.cell], after=after, phase=task.phase)
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
-        return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
+        order = {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
+        earlier = self.submitted_before.get(name_asking(put[0].key, put[0].ask)) if len(put) == 1 else None
+        at_once = task.phase == PILOT or bool(self._work.kept)
+        if earlier or (task.model in self._deferring and len(put) == 1 and not at_once):
+            order |= {"deferred": True, **({"submitted": earlier} if earlier else {})}
+        return order
 
     def _find_existing_edit(self, edit: Edit) -> tuple[list[PictureView], str]:
         """Returns the edit of a model that has it already, or why it has none of this sample."""
@@ -266,6 +278,7 @@ class Recorder:
                     tokens=(*(result.get("tokens") or (0, 0)),),
                 )
                 self._record_answer(put, task, reply, result)
+            self._clear_submission(name_asking(put.key, put.ask))
 
     def record_failure(self, task: Task, reason: str, device: str) -> None:
         """Records that a task is given up for good: its edit failed, or its judge gave no answer."""
@@ -284,14 +297,27 @@ class Recorder:
 
     def record_submission(self, task: Task, message: Message) -> None:
         """Records what was bought for an edit, or is about to be, and is to be fetched."""
-        edit = self._matrix.edits[task.units[0]]
         bought = {name: message.get(name) for name in ("provider", "id", "usd")}
-        self.submitted_before[edit.key] = bought
-        self.event("submitted", model=task.model, key=edit.key, **bought)
+        if is_edit(task):
+            key = self._matrix.edits[task.units[0]].key
+        else:
+            (put,) = self._ordered[task.number].put
+            key = name_asking(put.key, put.ask)
+            reserved = message.get("reserved")
+            if reserved is not None and reserved["start"] is None:
+                reserved = {**reserved, "start": self._directory.number}
+            bought |= {"token": message.get("token") or "", "reserved": reserved}
+        self.submitted_before[key] = bought
+        self.event("submitted", model=task.model, key=key, at=time.time(), **bought)
 
-    def _clear_submission(self, edit: Edit) -> None:
-        if self.submitted_before.pop(edit.key, None) is not None:
-            self.event("fetched", key=edit.key)
+    def clear_submission(self, task: Task) -> None:
+        """Records that nothing is to be fetched any more for a question."""
+        for put in self._ordered[task.number].put if task.number in self._ordered else ():
+            self._clear_submission(name_asking(put.key, put.ask))
+
+    def _clear_submission(self, key: str) -> None:
+        if self.submitted_before.pop(key, None) is not None:
+            self.event("fetched", key=key)
 
     def attempt(self, task: Task, reason: str) -> None:
         """Records an attempt that failed and is followed by another."""
@@ -301,7 +327,7 @@ class Recorder:
             if not self.submitted_before.get(edit.key, {}).get(
                 "id"
             ):  # its worker lives, and has said what became of it
-                self._clear_submission(edit)
+                self._clear_submission(edit.key)
             self._directory.append("edits", {**edit_record(edit), "at": time.time()})
 
     def leave(self, task: Task) -> bool:
@@ -354,7 +380,7 @@ class Recorder:
 
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
-        self._clear_submission(edit)
+        self._clear_submission(edit.key)
         judged, ended = self._matrix.set_edit(number, edit), [number]
         for told in (
             self._matrix.critiques.dependents_of(number) if edit.status is Status.OK else ()
@@ -524,6 +550,11 @@ class Recorder:
     def sync(self) -> None:
         """Flushes everything to disk."""
         self._directory.sync()
+
+
+def name_asking(key: str, ask: int) -> str:
+    """Returns the name of an asking of a question: of its replies' key, after so many replies."""
+    return f"{key} {ask}"
 
 
 def is_edit(task: Task) -> bool:

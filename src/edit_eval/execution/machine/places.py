@@ -14,6 +14,7 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.records import Unknown
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, join_texts, pluralize
+from edit_eval.workers.model_class import make_parameters
 
 Place = tuple[str, ...]
 """The devices of one replica."""
@@ -22,10 +23,13 @@ Place = tuple[str, ...]
 def build_model(chosen: tuple[Place, ...], key: str, section: ModelSection, folder: Path) -> Model:
     """Returns a configured model on its places. Its class says whether it takes memory there; a server of ours does."""
     kind: Kind = "judge" if section.protocol else "edit_model"
-    holds_device = True
+    holds_device, defers = True, False
     with suppress(ConfigurationError):  # only its own environment can import it
-        holds_device = getattr(import_class(kind, section.class_path, folder), "holds_device", True)
-    return Model.from_key(key, chosen, bool(holds_device or section.own_server))
+        model_class = import_class(kind, section.class_path, folder)
+        holds_device = getattr(model_class, "holds_device", True)
+        if hasattr(model_class, "defers"):
+            defers = model_class.defers(make_parameters(model_class, section.parameters))
+    return Model.from_key(key, chosen, bool(holds_device or section.own_server), defers=defers)
 
 
 def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:

@@ -126,7 +126,7 @@ def _side(results: Results, name: str, score: str, scale: Scale) -> BridgedJudge
     identity: dict[str, Any] = {
         "judge": mask_secrets({key: plain[key] for key in ("type", "revision", "parameters")}),
         "protocol": mask_secrets(protocol),
-        **({} if "language" in protocol else {"language": results.resolved["language"]}),
+        **({} if "language" in protocol else {"language": results.provenance.resolved["language"]}),
     }
     return BridgedJudge(
         judge=name,
@@ -140,7 +140,7 @@ def _side(results: Results, name: str, score: str, scale: Scale) -> BridgedJudge
 
 
 def _list_judge_sections(results: Results) -> list[dict[str, Any]]:
-    judges: Any = results.resolved.get("judges", [])
+    judges: Any = results.provenance.resolved.get("judges", [])
     return [judge for judge in judges if judge["name"] in results.judges]
 
 

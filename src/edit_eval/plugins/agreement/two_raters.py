@@ -39,7 +39,7 @@ from edit_eval.statistics.intervals import (
     none_for_nan,
     percentiles,
 )
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.raters import ByItem, Item, Rater
 from edit_eval.statistics.series import gain
 

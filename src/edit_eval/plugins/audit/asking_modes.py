@@ -9,7 +9,7 @@ from typing import Literal
 from edit_eval.plugins.audit.measure import Measure
 from edit_eval.plugins.audit.order import SAME
 from edit_eval.statistics.intervals import normal_quantile, wilson_interval
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 
 
 def better_of(two: Sequence[Measure], single: Sequence[Measure]) -> Literal["two", "single", "neither"] | None:

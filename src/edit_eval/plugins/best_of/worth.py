@@ -523,7 +523,7 @@ class _Curve:
             math.fsum(edit.seconds for edit in tried) + math.fsum(judgement.seconds for judgement in asked) / halves
         )
         read, written = (sum(judgement.tokens[place] for judgement in asked) for place in (0, 1))
-        price = price_of(self.results.configuration, self.select.name)
+        price = price_of(self.results.provenance.configuration, self.select.name)
         cost = cost_of(price, read / halves, written / halves) if read or written else None
         return _Cost(
             readings=answers / halves / count,

@@ -108,7 +108,7 @@ class CostsAnalysis(Analysis[Costs]):
 
 def costs(results: Results, price: float | None = None) -> Costs:
     """Adds up what was charged, the tokens, and the time of the devices at the `price` of an hour."""
-    charged = {bill.model: bill for bill in results.spent}
+    charged = {bill.model: bill for bill in results.telemetry.spent}
     counted = {f"judge:{use.judge}": use for use in tokens(results)}
     made = (f"edit:{edit.edit_model}" for edit in results.unique_results.edits if edit.status is Status.OK)
     asked = (f"judge:{answer.judge}" for answer in results.answers if answer.answers)

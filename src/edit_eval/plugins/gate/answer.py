@@ -15,7 +15,7 @@ from edit_eval.plugins.gate.distances import Distance
 from edit_eval.plugins.gate.sameness import Distances, NoiseTest, own_percentile, smallest_limit
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.text import Text
 
 

@@ -33,25 +33,19 @@ from edit_eval.plugins.gate.breakages import (
     find_colour,
     find_in_facts,
     find_in_records,
+    find_other_noise,
     find_seed,
     list_broken,
 )
 from edit_eval.plugins.gate.distances import Measures, draw_worst, levels
 from edit_eval.plugins.gate.gating import BASELINE, CANDIDATE, check_margin, check_resumed, check_single_model, decisive
-from edit_eval.plugins.gate.sameness import (
-    Distances,
-    NoiseTest,
-    compare_with_noise,
-    count_allowed,
-    pictures_needed,
-    sign_test,
-)
+from edit_eval.plugins.gate.sameness import Distances, compare_with_noise, count_allowed, pictures_needed, sign_test
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.comparison import gate_lines
 from edit_eval.reporting.displays import watch_run
 from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 from edit_eval.text import Text
 
 PICTURES = 100
@@ -190,7 +184,7 @@ class _Engine:
     def facts(self) -> Mapping[str, Any]:
         """What its model said of itself when it was loaded."""
         assert self.run is not None
-        models = self.run.results.environment.get("models")
+        models = self.run.results.provenance.environment.get("models")
         name = f"edit:{self.experiment.edit_models[0].name}"
         facts = models.get(name) if isinstance(models, Mapping) else None
         return facts if isinstance(facts, Mapping) else {}
@@ -265,6 +259,10 @@ class _Work:
     command: Sequence[str]
 
     @cached_property
+    def _distances_by_edit(self) -> dict[tuple[str, int], Mapping[str, float]]:
+        return {}
+
+    @cached_property
     def pairs(self) -> list[EditPair]:
         """All edits that both were asked for, and of which at least one has a picture."""
         runs = [self.reference.run, self.candidate.run]
@@ -320,9 +318,14 @@ class _Work:
                     len(self.pictures),
                 ),
             )
-        rows = self._rows
-        answer = replace(answer, rows=tuple(rows), noise=self._noise[1], noise_kind=self._noise[0])
-        answer = replace(answer, worst=self._draw_worst(rows[0]), **self._end_by_pictures(rows))
+        near = self._hold_against_limits(found := self._measure_pairs())
+        if near.get("ending") != "same_pictures":
+            rows = self._add_own_noise(found)
+            answer = replace(answer, noise=self._noise[1], noise_kind=self._noise[0])
+            near = self._hold_within_noise(rows, near)
+        else:
+            rows = found
+        answer = replace(answer, rows=tuple(rows), worst=self._draw_worst(rows[0]), **near)
         if answer.ending == "same_pictures":
             return answer
         answer = replace(answer, findings=tuple(self._findings()))
@@ -405,34 +408,48 @@ class _Work:
 
     # -- by the pictures --
 
-    @cached_property
-    def _rows(self) -> list[DistanceRow]:
-        """Each distance, with what decides first. A picture's is that of its edit that is furthest."""
-        own_edits, names = self._own_edits, [distance.name for distance in self.measures.distances]
+    def _measure_pairs(self) -> list[DistanceRow]:
+        """Returns each distance, what decides first. A picture's is that of its edit that is furthest."""
         found: dict[str, dict[str, float]] = {}
+        for pair in self.pairs:
+            _keep_furthest(found, pair.picture, self._measure(pair))
+        rows = [
+            DistanceRow(
+                distance, self.limits.get(distance.name), _column(found, distance.name, self.pictures), None, ()
+            )
+            for distance in self.measures.distances
+        ]
+        return sorted(rows, key=lambda row: row.limit is None)
+
+    def _measure(self, pair: EditPair) -> Mapping[str, float]:
+        key = _key(pair.reference)
+        if key not in self._distances_by_edit:
+            apart = dict.fromkeys((distance.name for distance in self.measures.distances), math.inf)
+            self._distances_by_edit[key] = self.measures.measure(*map(levels, pair.paths)) if pair.both else apart
+        return self._distances_by_edit[key]
+
+    def _add_own_noise(self, rows: Sequence[DistanceRow]) -> list[DistanceRow]:
+        """Returns the rows with how far the reference is from itself, and whether the candidate is further."""
         own: dict[str, dict[str, float]] = {}
         beside: dict[str, dict[str, float]] = {}
         for pair in self.pairs:
-            reference = levels(pair.paths[0]) if pair.reference.image else None
-            apart = dict.fromkeys(names, math.inf)
-            if pair.both and reference is not None:
-                apart = self.measures.measure(reference, levels(pair.paths[1]))
-            _keep_furthest(found, pair.picture, apart)
-            if reference is not None and (again := own_edits.get(_key(pair.reference))):
-                _keep_furthest(own, pair.picture, self.measures.measure(reference, levels(again[1])))
-                _keep_furthest(beside, pair.picture, apart)  # of the same edits, so that the two can be exchanged
-        rows = []
-        for distance in self.measures.distances:
-            name, tests = distance.name, tuple[NoiseTest, ...]()
-            themselves = _column(own, name, own) if own else None
-            if themselves is not None and self._noise[0] == "some":
-                tests = tuple(compare_with_noise(_column(beside, name, own), themselves, distance.equal))
-            rows.append(
-                DistanceRow(distance, self.limits.get(name), _column(found, name, self.pictures), themselves, tests)
-            )
-        return sorted(rows, key=lambda row: row.limit is None)
+            if pair.reference.image and (again := self._own_edits.get(_key(pair.reference))):
+                _keep_furthest(own, pair.picture, self.measures.measure(levels(pair.paths[0]), levels(again[1])))
+                _keep_furthest(
+                    beside, pair.picture, self._measure(pair)
+                )  # the same edits, so that both can be exchanged
+        if not own:
+            return list(rows)
+        added = []
+        for row in rows:
+            themselves, candidate = (_column(each, row.distance.name, own) for each in (own, beside))
+            some = self._noise[0] == "some"
+            tests = compare_with_noise(candidate, themselves, row.distance.equal) if some else ()
+            added.append(row._replace(own=themselves, tests=tuple(tests)))
+        return added
 
-    def _end_by_pictures(self, rows: Sequence[DistanceRow]) -> dict[str, Any]:
+    def _hold_against_limits(self, rows: Sequence[DistanceRow]) -> dict[str, Any]:
+        """Returns the ending if enough lie within D; else why not."""
         deciding = [row for row in rows if row.limit is not None]
         within = np.all([row.values <= self.limits[row.distance.name] for row in deciding], axis=0)
         n, outside = len(within), int((~within).sum())
@@ -455,27 +472,26 @@ class _Work:
         held = [Text("{} {}", row.distance.words, row.show(row.smallest)) for row in rows if row.smallest is not None]
         if held:
             reasons.append(Text("the smallest D that holds of 95 % of such pictures: {}", held))
+        return {"reasons": tuple(reasons)}
+
+    def _hold_within_noise(self, rows: Sequence[DistanceRow], near: dict[str, Any]) -> dict[str, Any]:
+        """Returns the ending if the candidate is no further than the reference is from itself; else also why not."""
         tested = [
             (row, test) for row in rows if row.limit is not None or row.distance.name == "mean" for test in row.tests
         ]
-        if not tested:
-            return {"reasons": tuple(reasons)}
-        pictures = tested[0][1].pictures
-        if all(test.passes for _, test in tested):
-            sentence = Text(
-                "the same pictures: no further from the reference than the reference is from itself, on {} pictures "
-                "that it made again",
-                pictures,
-            )
-            return {
-                "ending": "same_pictures",
-                "sentence": sentence,
-                "reasons": tuple(describe_noise_test(*each) for each in tested),
-            }
-        for row, test in tested:
-            if not test.passes:
-                reasons.append(describe_noise_test(row, test))
-        return {"reasons": tuple(reasons)}
+        lines = [describe_noise_test(*each) for each in tested if not each[1].passes]
+        if not tested or lines:
+            return {"reasons": (*near["reasons"], *lines)}
+        sentence = Text(
+            "the same pictures: no further from the reference than the reference is from itself, on {} pictures "
+            "that it made again",
+            tested[0][1].pictures,
+        )
+        return {
+            "ending": "same_pictures",
+            "sentence": sentence,
+            "reasons": tuple(describe_noise_test(*each) for each in tested),
+        }
 
     def _draw_worst(self, row: DistanceRow) -> Path | None:
         order = np.argsort(-np.where(np.isfinite(row.values), row.values, -np.inf), kind="stable")
@@ -499,9 +515,9 @@ class _Work:
 
     def _findings(self) -> Iterator[Breakage]:
         """Yields what is found, each kind once: what was seen before what was tried."""
-        seen = set()
+        seen = set[str]()
         for finding in self._look():
-            if finding.kind not in seen:
+            if finding.kind not in seen and (finding.kind != "noise" or not seen):
                 seen.add(finding.kind)
                 yield finding
 
@@ -515,13 +531,14 @@ class _Work:
         unlike = [pair for pair in self.pairs if pair.both and pair.reference.pixels != pair.candidate.pixels]
         tried = [pair for pair in unlike if COPY not in pair.candidate.flags][:TRIED]
         ids = list(dict.fromkeys(pair.reference.sample_id for pair in tried))
-        section, by = self.reference.section, self.reference.configuration
+        section, by, noise = self.reference.section, self.reference.configuration, None
         if tried and section is not None and by is not None:
             broken = list_broken(section, self.reference.experiment.edit_models[0].parameters)
-            if broken:
-                self.tell(Text("the reference is run on {} pictures as if something were broken", len(ids)))
-                run = self._run("broken", by, broken, ids)
-                yield from find_by_trying(tried, broken, _pictures_of(run))
+            other = {"name": "another_seed", "seed": section.seed + OTHER_SEED}
+            self.tell(Text("the reference is run on {} pictures as if something were broken", len(ids)))
+            run = self._run("broken", by, {**broken, "another_seed": section.model_copy(update=other)}, ids)
+            yield from find_by_trying(tried, broken, _pictures_of(run))
+            noise = find_other_noise(tried, _pictures_of(run))
         section, by = self.candidate.section, self.candidate.configuration
         if tried and section is not None and by is not None:
             self.tell(Text("the candidate is run on {} pictures with another seed", len(ids)))
@@ -529,6 +546,8 @@ class _Work:
             models = {name: section.model_copy(update={"name": name, "seed": seed}) for name, seed in seeds.items()}
             if seed := find_seed(tried, _pictures_of(self._run("seeds", by, models, ids))):
                 yield seed
+        if noise:
+            yield noise
 
 
 def _key(edit: Edit) -> tuple[str, int]:
@@ -556,8 +575,8 @@ def _column(found: Mapping[str, Mapping[str, float]], name: str, pictures: Any) 
 
 def _same_models(one: Run, other: Run) -> bool:
     return bool(
-        decisive(one.results.configuration.get("edit_models"))
-        == decisive(other.results.configuration.get("edit_models"))
+        decisive(one.results.provenance.configuration.get("edit_models"))
+        == decisive(other.results.provenance.configuration.get("edit_models"))
     )
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from edit_eval.statistics.power import ALPHA, POWER
+from edit_eval.statistics.levels import ALPHA, POWER
 
 SHARE = 0.95
 """Of pictures like these, how many have to be within D."""

@@ -54,6 +54,7 @@ _OF_THE_CACHE = {
     "page": r"vega-lite-.+\.js",
     "workers": r"[0-9a-f]{16}\.zip",
     "scored": r"[0-9a-f]{64}\.jsonl",
+    "opened": r"[0-9a-f]{32}",
     "sources": r"[0-9a-f]{64}(\.[a-z0-9]{1,8})?|[0-9a-f]{32}(\.json)?",
 }
 """Folders of the cache that can be cleared -> pattern of the names that edit-eval gives there."""
@@ -302,7 +303,7 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, RegisteredRun
             items += _merge_by_reason(
                 _mark_unless_named(item, item.place in named.environments, named, before) for item in _each(place)
             )
-        elif place.name in ("page", "workers", "scored"):
+        elif place.name in ("page", "workers", "scored", "opened"):
             items += _merge_by_reason(_mark_if_old(item, before) for item in _each(place))
         elif place.name == "runs":
             gone = [file for file, known_run in known.items() if known_run.is_gone or known_run.path in going]

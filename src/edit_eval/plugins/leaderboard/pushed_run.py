@@ -21,7 +21,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.files.hub import is_address, local_path
 from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scoring, Status
+from edit_eval.records import Edit, Judgement, Picture, Reading, Results, RunProvenance, Sample, Scoring, Status
 from edit_eval.store.comparable import ComparableRun
 from edit_eval.store.examined import Examination, examiner
 from edit_eval.text import Text
@@ -114,6 +114,7 @@ class _File(msgspec.Struct):
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
+    masked: list[str] = []
     joined: Unchecked = {}
     """The edit models that joined an earlier run, in files of when they could."""
 
@@ -145,6 +146,12 @@ class PushedExperiment:
     edit_models: tuple[Identity, ...]
     judges: tuple[_Judge, ...]
     questions_by_judge: Mapping[str, list[tuple[_QuestionDigest, ...]]]
+    masked: tuple[str, ...] = ()
+    """The columns whose edit models were given the samples' masks."""
+
+    def base_model_of(self, column: str) -> str:
+        """Returns the column: which edit model made it is in its `makers`."""
+        return column
 
     @property
     def judges_of_one(self) -> tuple[_Judge, ...]:
@@ -180,6 +187,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         **{key: getattr(experiment, key) for key in ("language", "edit_seeds", "repeats")},
         "rounds": results.rounds,
         "edit_models": [mask_secrets({**asdict(model), "serves": ""}) for model in experiment.edit_models],
+        "masked": [name for name in results.edit_models if experiment.base_model_of(name) in experiment.masked],
         "judges": [
             {
                 **mask_secrets({key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}),
@@ -209,7 +217,7 @@ def encode_run(run: ComparableRun) -> JsonObject:
         "judgements": [encode_judgement(judgement) for judgement in results.judgements],
         "battles": [encode_judgement(battle) for battle in results.battles],
         "examined": {judge: examination.as_dict() for judge, examination in run.judge_examinations.items()},
-        "notes": list(results.notes),
+        "notes": list(results.provenance.notes),
         "makers": dict(experiment.makers),
     }
 
@@ -285,85 +293,29 @@ def _build_run(file: _File, name: str) -> PushedRun:
                 name,
             )
         )
-    _refuse_twice("sample", [sample.id for sample in file.samples])
-    _refuse_twice("edit model", [model.name for model in file.edit_models])
-    _refuse_twice("judge", [judge.name for judge in file.judges])
+    _refuse_strange_content(file)
     for judge in file.judges:
         judge.asks = drop_removed_parameters(judge.protocol, judge.asks)
-        if strange := [name for name, scale in judge.scoring.scales.items() if not scale.is_a_range]:
-            raise ValueError(f"the scale of {strange[0]} by {judge.name}")
-    samples = tuple(
-        Sample(
-            id=sample.id,
-            index=sample.index,
-            category=sample.category,
-            pictures={name: Picture(path="", digest=digest) for name, digest in sample.pictures.items()},
-            instruction=sample.instruction,
-            cluster=sample.cluster,
-            fault=Text("a bad sample") if sample.bad else "",
-        )
-        for sample in file.samples
-    )
-    asked = {
-        judge.name: [
-            tuple(
-                _QuestionDigest(_QuestionName(name), known) for name, known in sample.asked.get(judge.name, {}).items()
-            )
-            for sample in file.samples
-        ]
-        for judge in file.judges
-    }
+    samples = tuple(map(_read_sample, file.samples))
     categories = {sample.id: sample.category for sample in samples}
-    models = tuple(model.name for model in file.edit_models)
     scoring = {judge.name: judge.scoring for judge in file.judges}
-    of_one = tuple(judge.name for judge in file.judges if not judge.of_two)
-    edits = tuple(
-        Edit(
-            key="",
-            sample_id=edit.sample,
-            edit_model=edit.edit_model,
-            seed=edit.seed,
-            edit_seed=edit.edit_seed,
-            status=edit.status,
-            image="-" if edit.status is Status.OK else "",
-        )
-        for edit in file.edits
+    judgements, battles = (
+        tuple(as_judgement(row, categories, scoring[row.judge]) for row in rows)
+        for rows in (file.judgements, file.battles)
     )
-    _refuse_other_cells(
-        "edits",
-        ((edit.sample_id, edit.edit_model, edit.edit_seed) for edit in edits),
-        (categories, models, range(file.edit_seeds)),
-    )
-    _refuse_other_cells(
-        "judgements",
-        (
-            (judgement.sample, judgement.edit_model, judgement.edit_seed, judgement.judge, judgement.repeat)
-            for judgement in file.judgements
-        ),
-        (categories, models, range(file.edit_seeds), of_one, range(file.repeats)),
-    )
-    for battle in file.battles:
-        if (
-            battle.edit_model not in models
-            or battle.other not in models
-            or battle.edit_seed not in range(file.edit_seeds)
-        ):
-            raise ValueError(f"a battle of {battle.edit_model} and {battle.other}, seed {battle.edit_seed}")
     results = Results(
         name=Path(name).name,
         directory=name,
         samples=samples,
-        edits=edits,
-        judgements=tuple(
-            as_judgement(judgement, categories, scoring[judgement.judge]) for judgement in file.judgements
-        ),
-        edit_models=models,
-        judges=of_one,
+        edits=tuple(map(_read_edit, file.edits)),
+        judgements=judgements,
+        edit_models=tuple(model.name for model in file.edit_models),
+        judges=tuple(judge.name for judge in file.judges if not judge.of_two),
         scoring=scoring,
-        battles=tuple(as_judgement(battle, categories, scoring[battle.judge]) for battle in file.battles),
+        battles=battles,
         battle_judges=tuple(judge.name for judge in file.judges if judge.of_two),
         rounds=file.rounds,
-        notes=tuple(file.notes),
+        provenance=RunProvenance(notes=tuple(file.notes)),
     )
     by = examiner()
     examined = {judge: by.read(kept) for judge, kept in file.examined.items()} if by else {}
@@ -373,13 +325,65 @@ def _build_run(file: _File, name: str) -> PushedRun:
         repeats=file.repeats,
         samples=samples,
         edit_models=tuple(file.edit_models),
+        masked=tuple(file.masked),
         judges=tuple(file.judges),
-        questions_by_judge=asked,
+        questions_by_judge={
+            judge.name: [_read_questions(sample.asked.get(judge.name, {})) for sample in file.samples]
+            for judge in file.judges
+        },
         makers={
             model.name: file.makers.get(model.name, digest([model.digest, model.seed])) for model in file.edit_models
         },
     )
     return PushedRun(experiment, results, examined)
+
+
+def _refuse_strange_content(file: _File) -> None:
+    """Raises `ValueError` for names that come twice, open scales, and cells that the run cannot have."""
+    _refuse_twice("sample", [sample.id for sample in file.samples])
+    _refuse_twice("edit model", [model.name for model in file.edit_models])
+    _refuse_twice("judge", [judge.name for judge in file.judges])
+    for judge in file.judges:
+        if strange := [name for name, scale in judge.scoring.scales.items() if not scale.is_a_range]:
+            raise ValueError(f"the scale of {strange[0]} by {judge.name}")
+    ids, models = {sample.id for sample in file.samples}, {model.name for model in file.edit_models}
+    seeds, repeats = range(file.edit_seeds), range(file.repeats)
+    edits = ((edit.sample, edit.edit_model, edit.edit_seed) for edit in file.edits)
+    _refuse_other_cells("edits", edits, (ids, models, seeds))
+    rows = ((row.sample, row.edit_model, row.edit_seed, row.judge, row.repeat) for row in file.judgements)
+    of_one = [judge.name for judge in file.judges if not judge.of_two]
+    _refuse_other_cells("judgements", rows, (ids, models, seeds, of_one, repeats))
+    for battle in file.battles:
+        if {battle.edit_model, battle.other} - models or battle.edit_seed not in seeds:
+            raise ValueError(f"a battle of {battle.edit_model} and {battle.other}, seed {battle.edit_seed}")
+
+
+def _read_sample(sample: _Sample) -> Sample:
+    return Sample(
+        id=sample.id,
+        index=sample.index,
+        category=sample.category,
+        pictures={name: Picture(path="", digest=digest) for name, digest in sample.pictures.items()},
+        instruction=sample.instruction,
+        cluster=sample.cluster,
+        fault=Text("a bad sample") if sample.bad else "",
+    )
+
+
+def _read_edit(edit: _Edit) -> Edit:
+    return Edit(
+        key="",
+        sample_id=edit.sample,
+        edit_model=edit.edit_model,
+        seed=edit.seed,
+        edit_seed=edit.edit_seed,
+        status=edit.status,
+        image="-" if edit.status is Status.OK else "",
+    )
+
+
+def _read_questions(asked: Mapping[str, str]) -> tuple[_QuestionDigest, ...]:
+    return tuple(_QuestionDigest(_QuestionName(name), known) for name, known in asked.items())
 
 
 def _refuse_twice(what: str, names: Sequence[str]) -> None:

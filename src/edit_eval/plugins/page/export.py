@@ -89,7 +89,8 @@ def export(
     if suffix in _OTHERS:
         raise ConfigurationError(
             Text(
-                "{}: {} is not supported; give a .html file (a browser can print it as PDF), a .zip file or a folder",
+                "{}: {} is not supported; give a .html file (a browser can print it as PDF), a .zip file or a folder; "
+                "or .edit-eval, the run itself in one file",
                 target,
                 suffix,
             )
@@ -133,18 +134,20 @@ def _hide_run_folders(results: Results) -> Results:
             for one in judgements
         )
 
-    plain = {
-        name: map_texts(hide_folders, getattr(results, name)) for name in ("configuration", "resolved", "environment")
-    }
+    was, plain = results.provenance, ("configuration", "resolved", "environment")
+    provenance = replace(
+        was,
+        **{name: map_texts(hide_folders, getattr(was, name)) for name in plain},
+        notes=tuple(map(hide_folders, was.notes)),
+    )
     return replace(
         results,
-        **plain,
         edits=tuple(replace(edit, reason=hide_folders(edit.reason)) if edit.reason else edit for edit in results.edits),
         judgements=hide_judgement_folders(results.judgements),
         controls=hide_judgement_folders(results.controls),
         battles=hide_judgement_folders(results.battles),
         critiques=hide_judgement_folders(results.critiques),
-        notes=tuple(map(hide_folders, results.notes)),
+        provenance=provenance,
     )
 
 
@@ -215,12 +218,15 @@ def select_samples(results: Results, ids: Collection[str]) -> Results:
         results.select_samples(chosen),
         name=f"{results.name} ({len(chosen)}/{len(known)})",
         published={},
-        activities=(),
-        wall_seconds=(),
-        memory=(),
-        utilisation=(),
-        device_failures=(),
-        notes=(note, *results.notes),
+        telemetry=replace(
+            results.select_samples(chosen).telemetry,
+            activities=(),
+            wall_seconds=(),
+            memory=(),
+            utilisation=(),
+            device_failures=(),
+        ),
+        provenance=replace(results.select_samples(chosen).provenance, notes=(note, *results.provenance.notes)),
     )
 
 

@@ -82,8 +82,8 @@ def notebook_html(results: Results, summary: Summary, page: Path, *, language: s
     return template.render(
         results=results,
         coverage=join_texts(coverage_words(summary), " "),
-        notes=[one_line(note, 2 * CELLS) for note in results.notes[:LINES]],
-        more_notes=max(0, len(results.notes) - LINES),
+        notes=[one_line(note, 2 * CELLS) for note in results.provenance.notes[:LINES]],
+        more_notes=max(0, len(results.provenance.notes) - LINES),
         examined=examination_lines(summary.judges),
         wrong=wrong_lines(summary),
         unshown=unshown_lines(summary),

@@ -359,10 +359,10 @@ def _facts(results: Results) -> list[tuple[Text, list[str]]]:
         (Text("Edit model") if len(results.edit_models) == 1 else Text("Edit models"), _models(results, "edit_models")),
         (Text("Judge") if len(results.judges) == 1 else Text("Judges"), _models(results, "judges")),
     ]
-    benchmark = results.configuration.get("benchmark")
+    benchmark = results.provenance.configuration.get("benchmark")
     if isinstance(benchmark, Mapping):
         kind, path = str(benchmark.get("type") or ""), str(benchmark.get("data_path") or "")
-        said = [results.about.get(key, "") for key in ("source", "licence")]
+        said = [results.provenance.about.get(key, "") for key in ("source", "licence")]
         facts.append((Text("Benchmark"), [line for line in (kind, Path(path).name, *said) if line]))
     return [(key, lines) for key, lines in facts if lines]
 
@@ -377,8 +377,8 @@ def _models(results: Results, section: str) -> list[str]:
 
 def _weights(results: Results, section: str, name: str) -> str:
     single = "diffusion_model" if section == "edit_models" else "reward_model"
-    several = results.configuration.get(section)
-    model = several.get(name) if isinstance(several, Mapping) else results.configuration.get(single)
+    several = results.provenance.configuration.get(section)
+    model = several.get(name) if isinstance(several, Mapping) else results.provenance.configuration.get(single)
     parameters = model.get("params") if isinstance(model, Mapping) else None
     weights = parameters.get("model_name") if isinstance(parameters, Mapping) else None
     return str(weights) if weights else ""
@@ -391,7 +391,7 @@ def _listings(results: Results) -> list[tuple[str, Text, str]]:
         "resolved": Text("What was asked of whom: models, rubrics, prompts"),
         "environment": Text("The whole environment as recorded"),
     }
-    return [(name, title, _as_yaml(getattr(results, name))) for name, title in names.items()]
+    return [(name, title, _as_yaml(getattr(results.provenance, name))) for name, title in names.items()]
 
 
 def _as_yaml(data: Mapping[str, object]) -> str:

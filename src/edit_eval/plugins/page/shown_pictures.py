@@ -163,13 +163,14 @@ def thumbnails(
     """
     threads = min(_THREADS, os.cpu_count() or 1)
     with ThreadPoolExecutor(threads) as pool:
-        for made in _make_thumbnails(pool, paths, size, kept, 2 * threads):
+        for made in make_thumbnails(pool, paths, size, kept, 2 * threads):
             yield None if made is None else base64.b64encode(made).decode("ascii")
 
 
-def _make_thumbnails(
+def make_thumbnails(
     pool: ThreadPoolExecutor, paths: Iterable[Path], size: CopyLimits, kept: Mapping[Path, Path], ahead: int
 ) -> Iterator[bytes | None]:
+    """Yields each picture's `thumbnail` in order, made by the threads, at most so many `ahead`."""
     under_way: deque[Future[bytes | None]] = deque()
     for path in paths:
         under_way.append(pool.submit(thumbnail, path, size, *([kept[path]] if path in kept else [])))

@@ -32,16 +32,17 @@ COLOURS = {
 
 def timeline(results: Results, language: str) -> list[AnyChart]:
     """Draws a row per device and a bar per activity; several starts of a run follow each other on one axis."""
-    if not results.activities:
+    if not results.telemetry.activities:
         return []
     begins = _start_times(results)
-    last = max(begins[activity.start_number] + activity.end for activity in results.activities)
+    last = max(begins[activity.start_number] + activity.end for activity in results.telemetry.activities)
     unit, seconds = _unit(last)
-    present = {one_line(activity.device) for activity in results.activities}
-    devices = [name for name in dict.fromkeys(map(one_line, results.devices)) if name in present]
+    present = {one_line(activity.device) for activity in results.telemetry.activities}
+    devices = [name for name in dict.fromkeys(map(one_line, results.telemetry.devices)) if name in present]
     devices += sorted(present.difference(devices))
     in_layers = sorted(
-        results.activities, key=lambda activity: KINDS.index(activity.kind) if activity.kind in KINDS else len(KINDS)
+        results.telemetry.activities,
+        key=lambda activity: KINDS.index(activity.kind) if activity.kind in KINDS else len(KINDS),
     )
     rows = [_activity_row(layer, begins[layer.start_number], seconds, language) for layer in in_layers]
     x = alt.X("begin:Q", title=translate(unit, language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
@@ -69,8 +70,8 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
 
 def _start_times(results: Results) -> dict[int, float]:
     """Returns when each start begins on an axis that leaves out the pauses between starts."""
-    lengths = dict(enumerate(results.wall_seconds, start=1))
-    for activity in results.activities:
+    lengths = dict(enumerate(results.telemetry.wall_seconds, start=1))
+    for activity in results.telemetry.activities:
         # A start that was killed has no wall time: it lasts until its last activity ends.
         lengths[activity.start_number] = max(lengths.get(activity.start_number, 0.0), activity.end)
     numbers = sorted(lengths)

@@ -30,6 +30,7 @@ from edit_eval.records import Sample
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, RunRecords
 from edit_eval.reporting.formats import score, share
 from edit_eval.reporting.table import Column, Line, Sheet, Table
+from edit_eval.store.run_directory import refuse_copy
 from edit_eval.text import Text
 
 # -- verb --
@@ -83,6 +84,7 @@ class PairsAnalysis(Analysis[PreferencePairs]):
 
     def write(self, document: PreferencePairs, records: RunRecords, folder: Path) -> None:
         """Raises `ConfigurationError` if a picture is gone, or the folder cannot be written."""
+        refuse_copy(Path(records.results.directory))
         write_pairs(document, Path(records.results.directory), folder)
 
     def rows(self, document: PreferencePairs) -> Sequence[JsonObject]:

@@ -220,7 +220,7 @@ def find_preference_pairs(
         judges=tuple(_summarise_judge(rater, every, pairs, results) for rater in heard),
         people=sum(PEOPLE in pair.by for pair in pairs),
         unfit=unfit,
-        licence=str(results.about.get("licence", "")),
+        licence=str(results.provenance.about.get("licence", "")),
     )
 
 
@@ -272,7 +272,7 @@ def _noise(results: Results, judge: str) -> Noise | None:
     if repeats is not None and repeats.answers > repeats.edits:
         differences = tuple(of_edit[0] - of_edit[1] for of_edit in answers if len(of_edit) > 1)
         return Noise(repeats.sd, float(repeats.answers - repeats.edits), "repeats", differences)
-    examined = results.examined.get(judge)
+    examined = results.provenance.examined.get(judge)
     spread = examined.retest_sd if examined else None
     return None if spread is None else Noise(spread, math.inf, "passport")
 

@@ -166,7 +166,7 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str
         comparison = compare(runs, score=score)
         verdict, notes = comparison.verdict, list(comparison.notes)
     else:
-        verdict, notes = runs[0].summary.verdict, list(runs[0].results.notes)
+        verdict, notes = runs[0].summary.verdict, list(runs[0].results.provenance.notes)
     if all(standing.mean is None for opinion in verdict.opinions for standing in opinion.standings):
         raise ConfigurationError(
             Text(
@@ -246,22 +246,22 @@ def _failures(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> dict[str, 
 def _setting(runs: Sequence[Run]) -> Setting:
     first = runs[0]
     results, experiment = first.results, first.experiment
-    section = results.configuration.get("benchmark")
+    section = results.provenance.configuration.get("benchmark")
     given: Mapping[str, Any] = section if isinstance(section, Mapping) else {}
     used = [sample for sample in results.samples if not sample.fault]
     return Setting(
         benchmark=strip_folder(str(given.get("type") or given.get("class_path") or "")),
         data=Path(str(given.get("data_path") or "")).name,
-        source=str(results.about.get("source", "")),
-        licence=str(results.about.get("licence", "")),
+        source=str(results.provenance.about.get("source", "")),
+        licence=str(results.provenance.about.get("licence", "")),
         samples=len(used),
         skipped=len(results.samples) - len(used),
         images=len({sample.cluster or sample.id for sample in used}),
         edit_seeds=experiment.edit_seeds,
         repeats=experiment.repeats,
         readings=experiment.readings,
-        versions=_versions([run.results.environment for run in runs]),
-        gpus=sorted({title for run in runs for title in _gpus(run.results.environment)}),
+        versions=_versions([run.results.provenance.environment for run in runs]),
+        gpus=sorted({title for run in runs for title in _gpus(run.results.provenance.environment)}),
     )
 
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.asking import Listener, load_samples, make_experiment
-from edit_eval.config.families import find_shared_families
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
 from edit_eval.config.shorthand import import_chat_endpoint
@@ -54,6 +53,7 @@ from edit_eval.plugins.preparation.cards import (
     hub_address,
     hub_answers,
 )
+from edit_eval.plugins.preparation.families import find_shared_families
 from edit_eval.plugins.preparation.fitting import (
     PlacedModel,
     checkpoint_of,
@@ -537,7 +537,8 @@ def _out_of_reach(wanted: PlacedModel, environment: Mapping[str, str]) -> Findin
         if variable
         else Text("{} cannot be reached", hub_address(environment)),
     )
-    advice = Text("on a machine with a network, run `{}`, or give a folder", download_command(section))
+    command = download_command(section)
+    advice = Text("on a machine with a network, run `edit-eval fetch CONFIG` or `{}`; or give a folder", command)
     return Finding("models", "problem", text, advice, wanted.who)
 
 
@@ -557,7 +558,9 @@ def _weight_findings(wanted: PlacedModel, environment: Mapping[str, str]) -> lis
         size = Text(" ({})", gb(weights.stored)) if weights.stored else Text(" (of unknown size)")
         text = Text("{}: {}{} is not in the cache {}", who, weights.name, size, cache)
         if variable:
-            advice = Text("on a machine with a network: {}; {} forbids it here", command, variable)
+            advice = Text(
+                "on a machine with a network: `edit-eval fetch CONFIG` or {}; {} forbids it here", command, variable
+            )
             return [Finding("models", "problem", text, advice)]
         return [
             Finding(
@@ -642,7 +645,7 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
     findings: list[Finding] = []
     chosen = experiment.samples
     counts = Counter(sample.category for sample in chosen)
-    each = ", ".join(f"{category} {count}" for category, count in counts.items())
+    each = [Text("{} {}", category, count) for category, count in counts.items()]
     of = Text(" of {}", len(data.samples)) if len(chosen) < len(data.samples) else ""
     read = Text("{}: {}{} samples ({})", what, len(chosen), of, each)
     if not any(counts):  # a table without categories has one without a name
@@ -754,6 +757,10 @@ class MachineChecks(Check):
             if held := next((finding for finding in fits(context, model) if finding.stops), None):
                 fits_empty = not any(finding.stops for finding in fit_findings(model, empty, host_memory()))
                 yield replace(held, passing=fits_empty)
+
+    def notes(self, configuration: Configuration) -> Iterator[str]:
+        """Names judges that share a family with an edit model."""
+        return find_shared_families(configuration.judges.values(), configuration.edit_models.values())
 
     def choose(self, context: CheckContext) -> Choices:
         """Resolves `auto` by the memory that is free now."""

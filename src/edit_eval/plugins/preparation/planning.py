@@ -35,11 +35,12 @@ from edit_eval.plugins.preparation.prediction import (
     too_short,
 )
 from edit_eval.records import Results, Sample
+from edit_eval.scheduling.queues import QUEUES
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
 from edit_eval.text import Text, pluralize
 
-SCHEDULES = ("pull", "round_robin", "batch_sync")
+SCHEDULES = tuple(QUEUES)
 ORDERS = ("by_stage", "by_category")
 PLACEMENTS = ("swap", "together")
 ALL_COMBINATIONS_UP_TO = 40_000  # tasks; beyond this, only the configuration's own combination is simulated

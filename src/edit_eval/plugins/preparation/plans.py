@@ -14,7 +14,7 @@ from edit_eval.reporting.table import Column, Table, Words, terminal_table
 from edit_eval.reporting.terminal_text import Styled, one_line, pad_text, print_with_head, stdout_console
 from edit_eval.text import Text, pluralize
 
-BOUND = Text("Bound: makespan divided by the time of perfectly even work and loading")
+BOUND = Text("Ideal: the time divided by that of perfectly even work and loading")
 
 NOT_WORTH_IT = 0.95
 """A schedule that takes more of the configured one's time than this is not proposed."""
@@ -43,7 +43,7 @@ def print_plan(plan: Plan, console: Console, *, every: bool = False) -> None:
         console.print()
         console.print(terminal_table(sizes_table(plan)))
         if not all(size.simulated for size in plan.sizes):
-            console.print(Text("~ estimated from the bound, not simulated"))
+            console.print(Text("~ estimated, not simulated"))
 
 
 def time_lines(plan: Plan) -> Iterator[Text]:
@@ -87,8 +87,8 @@ def ways_table(plan: Plan) -> Table[Combination]:
             Column(Text("Schedule"), lambda way: way.schedule, "word"),
             Column(Text("Order"), lambda way: way.order, "word"),
             Column(Text("Placement"), lambda way: way.placement, "word"),
-            Column(Text("Makespan"), lambda way: short_duration(way.prediction.makespan)),
-            Column(Text("Bound"), bound),
+            Column(Text("Takes"), lambda way: short_duration(way.prediction.makespan)),
+            Column(Text("Ideal"), bound),
             Column(Text("Idle"), lambda way: f"{way.prediction.idle_share:.0%}"),
             Column("", lambda way: _marks(plan, way), "word"),
         ),
@@ -113,7 +113,7 @@ def sizes_table(plan: Plan) -> Table[ClusterSize]:
         every=(
             Column(Text("Machines"), lambda size: str(size.nodes)),
             Column(Text("GPUs"), lambda size: str(size.gpus)),
-            Column(Text("Makespan"), lambda size: ("" if size.simulated else "~") + short_duration(size.makespan)),
+            Column(Text("Takes"), lambda size: ("" if size.simulated else "~") + short_duration(size.makespan)),
             Column(Text("GPU-hours"), lambda size: f"{size.gpu_hours:,.1f}"),
             Column(Text("Cost"), lambda size: f"{size.cost:,.2f}", when=lambda size: size.cost is not None),
             Column("", mark_text, "word"),

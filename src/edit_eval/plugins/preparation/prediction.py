@@ -109,7 +109,7 @@ def _read_duration(key: str, seen: Results | None, readings: int) -> Duration | 
         return None
     kind, _, name = key.partition(":")
     spans: dict[str, list[float]] = {"starting": [], "loading": [], "unloading": []}
-    for activity in seen.activities:
+    for activity in seen.telemetry.activities:
         if (
             activity.kind in spans and activity.model == name and activity.role in (kind, "") and not activity.what
         ):  # it succeeded

@@ -489,6 +489,8 @@ class ProgressState:
         if activity == "editing":
             fraction = view.step / view.steps if view.steps else 0.0
             figures = f"{view.step}/{view.steps}" if view.steps else ""
+        elif activity == "waiting" and replica.deferred:
+            figures = f"{len(replica.deferred)} in batches"
         elif activity == "judging" or (activity == "waiting" and replica.model.kind == "judge"):
             share = self._work.units_left(replica.model.key) / max(1, loaded[replica.model.key])
             fraction = view.settled / (view.settled + share) if view.settled else 0.0

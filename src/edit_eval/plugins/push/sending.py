@@ -23,6 +23,7 @@ from edit_eval.benchmarks.known_sources import read_known_source
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.leaderboard.pushed_run import FILE, encode_run
+from edit_eval.plugins.push.hub_results import FOLDER, encode_results
 from edit_eval.records import LANGUAGES, Edit, Judgement, Results, Sample
 from edit_eval.reporting.comparison_tables import columns_table, comparison_by_judge, pairs_table
 from edit_eval.reporting.documents import encode_document
@@ -33,7 +34,7 @@ from edit_eval.reporting.table import card_table, inline, markdown_sheet
 from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.run import Run
 from edit_eval.statistics.summary import Summary
-from edit_eval.store.run_directory import RunDirectory, read_run_file
+from edit_eval.store.run_directory import RunDirectory, read_run_file, refuse_copy
 from edit_eval.text import Text
 
 # -- sending --
@@ -99,6 +100,7 @@ def push(
         raise ConfigurationError(
             Text("push needs pyarrow and huggingface_hub: `pip install 'edit-eval[hub]'`")
         ) from error
+    refuse_copy(run.path)
     results = run.results
     if RunDirectory(run.path).is_held():
         raise ConfigurationError(Text("{} is still at work; push it when it has ended", run.path))
@@ -112,10 +114,13 @@ def push(
     licence = _sources_licence(results)
     with_sources = images and bool(sources or licence)
     try:
-        with tempfile.TemporaryDirectory(prefix="edit-eval-push-") as name:
-            folder = Path(name)
+        with tempfile.TemporaryDirectory(prefix="edit-eval-push-") as temporary:
+            folder = Path(temporary)
             written = write_rows(run.path, results, folder, images=images, sources=with_sources)
-            text = card(repository, results, run.summary, licence=licence, images=images, sources=with_sources)
+            for name, content in encode_results(results, run.summary, repository, constants.ENDPOINT).items():
+                (folder / FOLDER).mkdir(exist_ok=True)
+                (folder / name).write_text(content, "utf-8", "backslashreplace")
+            text = card(repository, results, run.summary, written, licence=licence, images=images, sources=with_sources)
             (folder / "README.md").write_text(text, "utf-8", "backslashreplace")
             (folder / "summary.json").write_text(encode_document(run.summary), "utf-8")
             (folder / FILE).write_text(
@@ -152,7 +157,7 @@ def _notes(run: Run, written: Written, *, images: bool, sources: bool, asked: bo
     if not run.has_required_coverage:
         notes.append(Text("the run is not complete; what is missing is null"))
     if images and not sources:
-        said = run.results.about.get("licence") or "unknown"
+        said = run.results.provenance.about.get("licence") or "unknown"
         notes.append(
             Text(
                 "source pictures are left out: their licence ({}) is not known to allow it; `--sources`, if you may",
@@ -211,7 +216,7 @@ def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
         api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
         files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
         there = api.list_repo_files(repository, repo_type="dataset")
-        gone = [name for name in there if name.startswith(("data/", "passports/")) and name not in files]
+        gone = [name for name in there if name.startswith(("data/", "passports/", f"{FOLDER}/")) and name not in files]
         api.create_commit(
             repository,
             [
@@ -275,10 +280,10 @@ _DRAWN = ("scenes", "ladder")
 
 def _sources_licence(results: Results) -> str:
     """Returns the Hub's name of a licence that allows sharing the sources; empty if none is known."""
-    benchmark = results.configuration.get("benchmark")
+    benchmark = results.provenance.configuration.get("benchmark")
     if isinstance(benchmark, dict) and benchmark.get("type") in _DRAWN:
         return "apache-2.0"
-    licence = str(results.about.get("licence", "")).strip().lower()
+    licence = str(results.provenance.about.get("licence", "")).strip().lower()
     return licence if licence in _LICENCES else ""
 
 
@@ -312,6 +317,8 @@ class Written:
     """Number of edits whose picture is missing from the run."""
     sources: int = 0
     """Number of rows with a source."""
+    splits: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Of each edit model, its rows, their bytes in memory, and those of its files."""
 
 
 def columns(results: Results, *, images: bool, sources: bool) -> dict[str, Kind]:
@@ -333,6 +340,10 @@ def features(kinds: Mapping[str, Kind]) -> JsonObject:
     value: JsonObject = {kind: {"dtype": kind, "_type": "Value"} for kind in ("string", "int64", "float64")}
     special: JsonObject = {"image": {"_type": "Image"}, "tags": {"feature": value["string"], "_type": "Sequence"}}
     return {name: (value | special)[kind] for name, kind in kinds.items()}
+
+
+_YAML_TYPES: dict[Kind, dict[str, str]] = {"tags": {"sequence": "string"}}
+"""What `datasets` writes in a card in place of `dtype: KIND`."""
 
 
 def write_rows(run: Path, results: Results, folder: Path, *, images: bool, sources: bool) -> Written:
@@ -359,18 +370,20 @@ def _write_model(
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=extra)
     folder.mkdir(parents=True)
     group: list[Row] = []
-    size = whole = 0
+    size = whole = loaded = 0
+    before = written.rows
     writer: Any = None
 
     def flush() -> None:
-        nonlocal size, whole, writer
+        nonlocal size, whole, loaded, writer
         if writer is not None and whole + size > FILE_BYTES:
             writer.close()
             writer, whole = None, 0
         if writer is None:
             written.files.append(folder / f"{len(list(folder.iterdir())):05d}.parquet")
             writer = pq.ParquetWriter(written.files[-1], schema)
-        writer.write_table(pa.Table.from_pylist(group, schema))
+        writer.write_table(table := pa.Table.from_pylist(group, schema))
+        loaded += table.nbytes
         group.clear()
         size, whole = 0, whole + size
 
@@ -382,6 +395,8 @@ def _write_model(
     if group or writer is None:
         flush()
     writer.close()
+    files = sum(path.stat().st_size for path in folder.iterdir())
+    written.splits[model] = written.rows - before, loaded, files
 
 
 def _rows(
@@ -467,8 +482,12 @@ MARK = "edit-eval"
 """Tag that marks a data set as one of ours."""
 
 
-def card(repository: str, results: Results, summary: Summary, *, licence: str, images: bool, sources: bool) -> str:
+def card(
+    repository: str, results: Results, summary: Summary, written: Written, *, licence: str, images: bool, sources: bool
+) -> str:
     """Returns the README.md. `licence` is the Hub's name of the sources' licence, empty if unknown."""
+    kinds = columns(results, images=images, sources=sources)
+    listed = [{"name": name, **_YAML_TYPES.get(kind, {"dtype": kind})} for name, kind in kinds.items()]
     header = {
         "license": licence or "unknown",
         "pretty_name": repository.rpartition("/")[2],
@@ -478,6 +497,16 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         "configs": [
             {"config_name": model, "data_files": [{"split": "test", "path": f"data/{model}/*.parquet"}]}
             for model in results.edit_models
+        ],
+        "dataset_info": [
+            {
+                "config_name": model,
+                "features": [dict(feature) for feature in listed],
+                "splits": [{"name": "test", "num_bytes": loaded, "num_examples": rows}],
+                "download_size": files,
+                "dataset_size": loaded,
+            }
+            for model, (rows, loaded, files) in written.splits.items()
         ],
     }
     rows = entries(summary.results)
@@ -510,8 +539,8 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         "",
         "## Source",
         "",
-        f"- Benchmark: {inline(results.about.get('source') or _type(results))}",
-        f"- Licence of its pictures: {inline(results.about.get('licence') or licence or 'unknown')}",
+        f"- Benchmark: {inline(results.provenance.about.get('source') or _type(results))}",
+        f"- Licence of its pictures: {inline(results.provenance.about.get('licence') or licence or 'unknown')}",
         _describe_pictures(images=images, sources=sources),
         "",
         "## Use",
@@ -523,8 +552,9 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         "```",
         "",
         "One row per edit. A score that is null was not given: `status` and the judge's `_status` say why; "
-        "it is not 0. `summary.json` has all numbers with their intervals"
-        + (", `passports/` what an audit found of the judges." if results.examined else "."),
+        "it is not 0. `summary.json` has all numbers with their intervals, `.eval_results/` the means in the form that "
+        "the Hub reads in a model's own repository"
+        + (", `passports/` what an audit found of the judges." if results.provenance.examined else "."),
     ]
     if images and sources:
         place = f"hub:{repository}/data/{first}"
@@ -541,7 +571,7 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
 
 
 def _type(results: Results) -> str:
-    benchmark = results.configuration.get("benchmark")
+    benchmark = results.provenance.configuration.get("benchmark")
     return str(benchmark.get("type") or benchmark.get("class_path")) if isinstance(benchmark, dict) else "unknown"
 
 

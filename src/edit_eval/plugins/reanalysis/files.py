@@ -16,7 +16,7 @@ from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.reanalysis.forms import FORMS, READERS
 from edit_eval.plugins.reanalysis.rows import NO_ROW, FileRow, Found
-from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
+from edit_eval.records import Edit, Judgement, Results, RunProvenance, Sample, Scale, Scoring, Status
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.text import Text
 
@@ -140,10 +140,12 @@ def _document(form: str, language: str, tables: Sequence[Found]) -> Reanalysed:
         scoring=scoring,
         published={(name, COUNTED): table.theirs for name, table in zip(names, tables, strict=True)},
         certificates={COUNTED: {"certified": False, "why": _FROM_FILES}},
-        notes=tuple(
-            Text("{}: {}", name, note)
-            for name, table in zip(names, tables, strict=True)
-            for note in (*table.notes, *_absent(form, table))
+        provenance=RunProvenance(
+            notes=tuple(
+                Text("{}: {}", name, note)
+                for name, table in zip(names, tables, strict=True)
+                for note in (*table.notes, *_absent(form, table))
+            )
         ),
     )
     return Reanalysed(**msgspec.structs.asdict(summarise(results)), form=form, language=language, zeros=zeros)

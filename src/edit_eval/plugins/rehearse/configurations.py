@@ -18,7 +18,9 @@ CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = yaml.load(
 
 SMALL: Mapping[str, int] = {"canvas": 4096, "num_inference_steps": 2, "max_new_tokens": 8, "thinking_tokens": 8}
 """The most of what is asked of a model that is cut to few layers, on a CPU: what ends."""
-SMALL_CALLS: Mapping[str, Mapping[str, Json]] = {"FluxKontextPipeline": {"_auto_resize": False}}
+SMALL_CALLS: Mapping[str, Mapping[str, Json]] = {
+    name: {"_auto_resize": False} for name in ("FluxKontextPipeline", "FluxKontextInpaintPipeline")
+}
 """By pipeline, what a small picture needs of its call: its table of shapes has nothing below a megapixel."""
 MEGAPIXEL_TOKENS = 2 * 1024 * 1024 // 16**2
 """Of a source and an edit of a megapixel, of 16 x 16 pixels each, as most pipelines have them."""
@@ -26,6 +28,7 @@ MEGAPIXEL_TOKENS = 2 * 1024 * 1024 // 16**2
 LEAST_LAYERS: Mapping[str, Mapping[str, int]] = {
     "Flux2Pipeline": {"text_encoder": 31},
     "Flux2KleinPipeline": {"text_encoder": 28},
+    "Flux2KleinInpaintPipeline": {"text_encoder": 28},
     "Flux2KleinKVPipeline": {"text_encoder": 28},
     "BriaFibo2Pipeline": {"text_encoder": 36},
 }

@@ -21,6 +21,7 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration, Filters, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.engine.interruption import stop_on_signal
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.preparation.checks import CHECKS, Context, reachable, run_checks, weights
@@ -72,17 +73,7 @@ def rehearse(
         everything = load_samples(configuration)
         experiment = make_experiment(configuration, everything)
         context = Context(configuration, machine)
-        findings = [
-            finding
-            for finding in run_checks(context, [check for check in CHECKS if check.room])
-            if finding.level != "ok"
-        ]
-        for model in context.models:
-            if is_half_here(model.weights):  # random ones would hide it
-                broken = [*reachable(context, model), *weights(context, model)]
-                if stops := [finding.line for finding in broken if finding.stops]:
-                    raise ConfigurationError(stops[0])
-                findings += broken
+        findings = _find_problems(context)
         texts = [sample.instruction for sample in everything.samples[:200]] + _prompts(configuration)
         made = stand_ins(
             configuration, folder / "models", layers, texts, {w.model.key for w in context.models if not w.is_on_gpu}
@@ -97,10 +88,11 @@ def rehearse(
         def remaining_seconds() -> float:
             return max(0.0, begin + 60 * minutes - time.monotonic())
 
-        for note in made.notes:
+        for note in (
+            *made.notes,
+            *(Text("{}: {} left out", what, pluralize(left, "layer")) for what, left in made.cut.items()),
+        ):
             tell(note)
-        for what, count_left in made.cut.items():
-            tell(Text("{}: {} left out", what, pluralize(count_left, "layer")))
         batches = {f"judge:{name}": judge.placement.batch_size for name, judge in asked.judges.items()}
         first = start(asked, folder / "first", made.models_to_fill, remaining_seconds, batches=batches)
         digests: list[Digest] = []
@@ -131,9 +123,23 @@ def rehearse(
             faults=None if planted is None else tuple(planted),
             findings=tuple(finding.as_plain() for finding in findings),
             failures=tuple(failures_of(first)),
-            notes=(*made.notes, *(first.results.notes if first.results else ())),
+            notes=(*made.notes, *(first.results.provenance.notes if first.results else ())),
             stopped=stopped,
         )
+
+
+def _find_problems(context: Context) -> list[Finding]:
+    """Returns what checks of memory and of weights that are half here find. Raises `ConfigurationError` for what
+    stops a run: random weights would hide it."""
+    memory = [check for check in CHECKS if check.room]
+    findings = [finding for finding in run_checks(context, memory) if finding.level != "ok"]
+    for model in context.models:
+        if is_half_here(model.weights):
+            broken = [*reachable(context, model), *weights(context, model)]
+            if stops := [finding.line for finding in broken if finding.stops]:
+                raise ConfigurationError(stops[0])
+            findings += broken
+    return findings
 
 
 # -- what is asked --

@@ -32,7 +32,9 @@ def models_of(doctor: Sequence[PlacedModel], made: StandIns, first: RehearsedSta
 def _model(wanted: PlacedModel, said: Need | None, made: StandIns, first: RehearsedStart) -> ModelRehearsed:
     key, need = wanted.model.key, need_of(wanted)
     marks = [mark for mark in first.marks if mark["model"] == key]
-    memory, activities = (first.results.memory, first.results.activities) if first.results else ((), ())
+    memory, activities = (
+        (first.results.telemetry.memory, first.results.telemetry.activities) if first.results else ((), ())
+    )
     kind, _, name = key.partition(":")
     devices = tuple("+".join(place) for place in wanted.places)
     loaded = [mark for mark in marks if mark["what"] == "loaded"]

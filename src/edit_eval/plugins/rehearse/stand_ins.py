@@ -215,7 +215,9 @@ def _source(who: str, weights: Weights, section: ModelSection) -> JsonObject:
     if known is not None:
         return {"source": "", "published": known}
     if not is_hub_name(name) or not has_published_weights(section, weights):
-        raise ConfigurationError(Text("{}: {} has no configuration that a stand-in could be made of", who, name))
+        raise ConfigurationError(
+            Text("{}: {} has no configuration from which a model with random weights could be made", who, name)
+        )
     line = f"hf download {shlex.quote(name)} {SMALL_FILES}" + (f" --revision {revision}" if revision else "")
     raise ConfigurationError(
         Text("{}: the configuration of {} is not here; its small files are enough: `{}`", who, name, line)
@@ -255,7 +257,7 @@ def _run_maker(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
             command, input=json.dumps(order), capture_output=True, text=True, timeout=SECONDS, env=variables
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, error)) from error
+        raise ConfigurationError(Text("{}: no model with random weights can be made: {}", who, error)) from error
     try:
         stand_in: StandInMade = json.loads(done.stdout)
     except ValueError:
@@ -264,5 +266,7 @@ def _run_maker(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
     if "error" in stand_in:
         lacks = stand_in.get("lacks")
         remedy = Text("; install it: {}", install_line(python, [lacks], stand_in["pip"])) if lacks else ""
-        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}{}", who, stand_in["error"], remedy))
+        raise ConfigurationError(
+            Text("{}: no model with random weights can be made: {}{}", who, stand_in["error"], remedy)
+        )
     return stand_in

@@ -24,7 +24,7 @@ from edit_eval.config.base_system import MODELS
 from edit_eval.config.kinds import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.config.parameters import describe_fields, parameters_of
-from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE, WrittenPlacement
+from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE, SAMPLE_KEYS, WrittenPlacement
 from edit_eval.config.schema import (
     BenchmarkSection,
     EvaluationSection,
@@ -222,7 +222,7 @@ def _keys(section: type[BaseModel]) -> Schema:
 def _placement(kind: Kind) -> Schema:
     """Returns the keys of `params` that say where a model runs, and its seed."""
     hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
-    keys = {**_keys(WrittenPlacement), "seed": _keys(ModelSection)["seed"]}
+    keys = {**_keys(WrittenPlacement), **{key: _keys(ModelSection)[key] for key in SAMPLE_KEYS[kind]}}
     return {key: {**schema, **({"doNotSuggest": True} if key in hidden else {})} for key, schema in keys.items()}
 
 

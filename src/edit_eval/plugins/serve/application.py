@@ -399,6 +399,96 @@ async def _await_disconnect(request: Request) -> None:
         pass
 
 
+class _Routes:
+    """What the addresses of a service answer."""
+
+    def __init__(self, service: Service, desk: RequestHandler, on_unscored: OnUnscored) -> None:
+        self._service, self._desk, self._on_unscored = service, desk, on_unscored
+        self._identity: ServiceIdentity | None = None
+
+    async def _current_identity(self) -> ServiceIdentity:
+        if self._identity is None or not self._service.ready.is_set():  # a server reports its model only once loaded
+            self._identity = await asyncio.to_thread(self._desk.identity)
+        return self._identity
+
+    async def get_identity(self) -> Response:
+        """Returns which judges answer, how they are asked, and what an audit found."""
+        identity = await self._current_identity()
+        return JSONResponse(plain({**identity._asdict(), "ledger": str(self._service.ledger.directory.path)}))
+
+    async def health(self) -> Response:
+        """Tells whether all judges are loaded; `rewards` is for UniRL."""
+        service = self._service
+        ok = service.ready.is_set() and not service.is_closing
+        body = {
+            "status": "ok" if ok else "closing" if service.is_closing else "loading",
+            "rewards": {name: ["score"] for name in self._desk.reward_names},
+            "waiting": service.n_waiting,
+            "replicas": [replica._asdict() for replica in service.replicas()],
+            "alarms": [str(line) for line in (service.watch.alarms[-5:] if service.watch else [])],
+        }
+        return JSONResponse(body, 200 if ok else 503, headers={} if ok else {"Retry-After": str(AGAIN_AFTER)})
+
+    async def metrics(self) -> Response:
+        """Returns figures for Prometheus."""
+        return Response(generate_latest(self._desk.registry), media_type="text/plain; version=0.0.4")
+
+    async def ping(self) -> dict[str, str]:
+        return {"status": "ok"}
+
+    async def post_score(self, request: Request) -> Response:
+        """Judges pairs; each has its own status."""
+        desk = self._desk
+
+        async def answer_request(door: str, given: Given, until: float) -> Response:
+            judged = await desk.judge_pairs(request, given.pairs, until)
+            examined = await self._current_identity()
+
+            def encode_answer() -> str:
+                results = [desk.result(*three) for three in zip(given.meta, given.pairs, judged, strict=True)]
+                lines = {name: passport.line for name, passport in examined.passports.items()}
+                return Answer(results=results, identity=examined.digest, passports=lines).model_dump_json()
+
+            return Response(await asyncio.to_thread(encode_answer), media_type="application/json")
+
+        def refuse_request(status: int, reason: str) -> Response:
+            return JSONResponse({"error": reason}, status)
+
+        return await _handle_request(desk, request, (), NATIVE_SECONDS, answer_request, refuse_request)
+
+    def door_handler(self, here: Sequence[Door]) -> Callable[[Request], Awaitable[Response]]:
+        """Returns what answers at an address at which there are these doors."""
+        desk, shortest = self._desk, min(door.seconds for door in here)
+
+        async def post(request: Request) -> Response:
+            async def answer_request(name: str, given: Given, until: float) -> Response:
+                door = next(door for door in here if door.name == name)
+                until += SHARE * (door.seconds - shortest)
+                judged = await desk.judge_pairs(request, given.pairs, until, self._on_unscored)
+                outcomes = [desk.outcome(judgements) for judgements in judged]
+                headers = {"X-Edit-Eval-Identity": (await self._current_identity()).digest}
+                if (without := sum(outcome.reward is None for outcome in outcomes)) and not door.names_failures:
+                    headers["X-Edit-Eval-Unscored"] = str(without)
+                    desk.counts[door.name, "unscored_pairs"] += without
+                    if self._on_unscored == "group_mean":
+                        outcomes, filled = with_group_means(given.pairs, outcomes)
+                        desk.counts[door.name, "group_mean_pairs"] += filled
+                    why = next((outcome.reason for outcome in outcomes if outcome.reward is None), None)
+                    if why is not None:
+                        raise BadRequest(f"{without} of {len(outcomes)} edits have no score: {why}")
+                return Response(door.encode(door.write(given, outcomes)), media_type=door.media, headers=headers)
+
+            def refuse_request(status: int, reason: str) -> Response:
+                # A full service is asked again.
+                if here[0].reads_errors_of and (status != 503 or self._service.is_closing):
+                    status = here[0].reads_errors_of
+                return Response(here[0].encode({"error": reason}), status, media_type=here[0].media)
+
+            return await _handle_request(desk, request, here, shortest, answer_request, refuse_request)
+
+        return post
+
+
 def make_app(
     service: Service,
     *,
@@ -414,128 +504,39 @@ def make_app(
 
     Raises `ConfigurationError` for doors if the first judge's scale is open.
     """
-    first = service.judges[0].scoring
-    if doors and first.scale.span is None:
+    if doors and service.judges[0].scoring.scale.span is None:
         raise ConfigurationError(
             Text("--door: rewards are from 0 to 1, and the scale of {} has an open end", service.judges[0].name)
         )
     # FastAPI's documentation page would load scripts from other hosts; `/openapi.json` stays.
     app = FastAPI(title="edit-eval serve", version=__version__, redirect_slashes=False, docs_url=None, redoc_url=None)
     desk = RequestHandler(service, most_pairs=most_pairs, root=root)
-    identity: ServiceIdentity | None = None
-
-    async def current_identity() -> ServiceIdentity:
-        nonlocal identity
-        if identity is None or not service.ready.is_set():  # a server reports its model only once loaded
-            identity = await asyncio.to_thread(desk.identity)
-        return identity
-
-    @app.get("/v1/identity")
-    async def get_identity() -> Response:
-        """Returns which judges answer, how they are asked, and what an audit found."""
-        return JSONResponse(
-            plain({**(await current_identity())._asdict(), "ledger": str(service.ledger.directory.path)})
-        )
-
-    @app.get("/health")
-    async def health() -> Response:
-        """Tells whether all judges are loaded; `rewards` is for UniRL."""
-        ok = service.ready.is_set() and not service.is_closing
-        state = "ok" if ok else "closing" if service.is_closing else "loading"
-        rewards = {name: ["score"] for name in desk.reward_names}
-        alarms = service.watch.alarms[-5:] if service.watch else []
-        body = {
-            "status": state,
-            "rewards": rewards,
-            "waiting": service.n_waiting,
-            "replicas": [replica._asdict() for replica in service.replicas()],
-            "alarms": [str(line) for line in alarms],
-        }
-        return JSONResponse(body, 200 if ok else 503, headers={} if ok else {"Retry-After": str(AGAIN_AFTER)})
-
-    @app.get("/metrics")
-    async def metrics() -> Response:
-        """Returns figures for Prometheus."""
-        return Response(generate_latest(desk.registry), media_type="text/plain; version=0.0.4")
-
-    @app.get("/ping")
-    async def ping() -> dict[str, str]:
-        return {"status": "ok"}
-
-    @app.post(
-        "/v1/score",
-        response_model=Answer,
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": ScoreRequest.model_json_schema()}},
-            }
-        },
-    )
-    async def post_score(request: Request) -> Response:
-        """Judges pairs; each has its own status."""
-
-        async def answer_request(door: str, given: Given, until: float) -> Response:
-            judged = await desk.judge_pairs(request, given.pairs, until)
-            examined = await current_identity()
-
-            def encode_answer() -> str:
-                results = [desk.result(*three) for three in zip(given.meta, given.pairs, judged, strict=True)]
-                lines = {name: passport.line for name, passport in examined.passports.items()}
-                return Answer(results=results, identity=examined.digest, passports=lines).model_dump_json()
-
-            return Response(await asyncio.to_thread(encode_answer), media_type="application/json")
-
-        def refuse_request(status: int, reason: str) -> Response:
-            return JSONResponse({"error": reason}, status)
-
-        return await _handle_request(desk, request, (), NATIVE_SECONDS, answer_request, refuse_request)
-
-    def open_door(path: str, here: Sequence[Door]) -> None:
-        shortest = min(door.seconds for door in here)
-
-        async def post(request: Request) -> Response:
-            async def answer_request(name: str, given: Given, until: float) -> Response:
-                door = next(door for door in here if door.name == name)
-                until += SHARE * (door.seconds - shortest)
-                judged = await desk.judge_pairs(request, given.pairs, until, on_unscored)
-                outcomes = [desk.outcome(judgements) for judgements in judged]
-                headers = {"X-Edit-Eval-Identity": (await current_identity()).digest}
-                if (without := sum(outcome.reward is None for outcome in outcomes)) and not door.names_failures:
-                    headers["X-Edit-Eval-Unscored"] = str(without)
-                    desk.counts[door.name, "unscored_pairs"] += without
-                    if on_unscored == "group_mean":
-                        outcomes, filled = with_group_means(given.pairs, outcomes)
-                        desk.counts[door.name, "group_mean_pairs"] += filled
-                    why = next((outcome.reason for outcome in outcomes if outcome.reward is None), None)
-                    if why is not None:
-                        raise BadRequest(f"{without} of {len(outcomes)} edits have no score: {why}")
-                return Response(door.encode(door.write(given, outcomes)), media_type=door.media, headers=headers)
-
-            def refuse_request(status: int, reason: str) -> Response:
-                if here[0].reads_errors_of and (status != 503 or service.is_closing):  # a full service is asked again
-                    status = here[0].reads_errors_of
-                return Response(here[0].encode({"error": reason}), status, media_type=here[0].media)
-
-            return await _handle_request(desk, request, here, shortest, answer_request, refuse_request)
-
-        app.add_api_route(path, post, methods=["POST"], response_model=None, include_in_schema=False)
-
+    routes = _Routes(service, desk, on_unscored)
+    app.get("/v1/identity")(routes.get_identity)
+    app.get("/health")(routes.health)
+    app.get("/metrics")(routes.metrics)
+    app.get("/ping")(routes.ping)
+    body = {"required": True, "content": {"application/json": {"schema": ScoreRequest.model_json_schema()}}}
+    app.post("/v1/score", response_model=Answer, openapi_extra={"requestBody": body})(routes.post_score)
     for path in dict.fromkeys(door.path for door in doors):
-        open_door(path, [door for door in doors if door.path == path])
+        post = routes.door_handler([door for door in doors if door.path == path])
+        app.add_api_route(path, post, methods=["POST"], response_model=None, include_in_schema=False)
     app.state.desk = desk
     if window:
-
-        def reward(judgement: Judgement) -> float | None:
-            return scale_to_unit(judgement.score, desk.scale(judgement))
-
-        def submit(pairs: Sequence[Submission]) -> None:
-            with contextlib.suppress(Closing):
-                service.submit(pairs)
-
-        language, small = service.configuration.benchmark.language, service.openers.decode_small
-        service.watch = Watch(submit, service.tell, reward, window=window, language=language, small=small)
+        service.watch = _make_watch(service, desk, window)
     return ServiceGuard(app, token=token, anywhere=anywhere)
+
+
+def _make_watch(service: Service, desk: RequestHandler, window: int) -> Watch:
+    def reward(judgement: Judgement) -> float | None:
+        return scale_to_unit(judgement.score, desk.scale(judgement))
+
+    def submit(pairs: Sequence[Submission]) -> None:
+        with contextlib.suppress(Closing):
+            service.submit(pairs)
+
+    language, small = service.configuration.benchmark.language, service.openers.decode_small
+    return Watch(submit, service.tell, reward, window=window, language=language, small=small)
 
 
 async def _handle_request(

@@ -34,7 +34,7 @@ from edit_eval.protocols.asked import make_judges
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.reporting.remarks import examination_words
 from edit_eval.run import Run, evaluate
-from edit_eval.store.run_directory import resolve_ledger
+from edit_eval.store.run_directory import refuse_copy, resolve_ledger
 from edit_eval.text import Text
 
 EDITS = "edits"
@@ -133,6 +133,7 @@ def table_of(run: Run) -> Path:
     Edits are named `ID MODEL SEED` if the run has several per sample. Raises `ConfigurationError` for sources that no
     run of this user's has used: the run may be a stranger's, and name any file.
     """
+    refuse_copy(run.path)
     results = run.results
     samples = {sample.id: sample for sample in with_known_sources(results.samples)}
     if unknown := next((s.id for s in samples.values() if not all(p.path for p in s.pictures.values())), ""):

@@ -135,6 +135,23 @@ class _ServiceSpectator(Spectator):
         return
 
 
+def _refuse_unfit_judges(judges: Sequence[AskedJudge], second: str) -> None:
+    """Raises `ConfigurationError` for a judge that cannot serve, and for one that cannot be the `second`."""
+    if replaying := [judge.name for judge in judges if judge.replays]:
+        raise ConfigurationError(
+            Text("{} repeats replies that were given elsewhere, and cannot judge what is new", replaying[0])
+        )
+    if comparing := [judge.name for judge in judges if judge.of_two]:
+        raise ConfigurationError(
+            Text("{} compares two edits, and has no score for one; name another protocol", comparing[0])
+        )
+    others = [judge.name for judge in judges[1:]]
+    if second and second not in others:
+        raise ConfigurationError(Text("--second {}: name a judge behind the first one; there are {}", second, others))
+    if any(judge.name == second and judge.scoring.scale.span is None for judge in judges):
+        raise ConfigurationError(Text("--second {}: its scale has an open end, and rewards are from 0 to 1", second))
+
+
 class Service:
     """A service. Raises `ConfigurationError` for judges that cannot serve."""
 
@@ -161,23 +178,7 @@ class Service:
         if configuration.execution.driver != "local":
             raise ConfigurationError(Text("execution.driver: a service runs on this machine; write `local`"))
         self.judges: list[AskedJudge] = make_judges(self.configuration)
-        if replaying := [judge.name for judge in self.judges if judge.replays]:
-            raise ConfigurationError(
-                Text("{} repeats replies that were given elsewhere, and cannot judge what is new", replaying[0])
-            )
-        if comparing := [judge.name for judge in self.judges if judge.of_two]:
-            raise ConfigurationError(
-                Text("{} compares two edits, and has no score for one; name another protocol", comparing[0])
-            )
-        if second and (second not in configuration.judges or len(self.judges) < 2 or second == self.judges[0].name):
-            others = [judge.name for judge in self.judges[1:]]
-            raise ConfigurationError(
-                Text("--second {}: name a judge behind the first one; there are {}", second, others)
-            )
-        if any(judge.name == second and judge.scoring.scale.span is None for judge in self.judges):
-            raise ConfigurationError(
-                Text("--second {}: its scale has an open end, and rewards are from 0 to 1", second)
-            )
+        _refuse_unfit_judges(self.judges, second)
         self._second, self._every = second, max(1, round(1 / share))
         self._counted = 0
         self._driver = LocalDriver()

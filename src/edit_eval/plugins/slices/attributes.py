@@ -19,6 +19,7 @@ from edit_eval.pictures import open_picture
 from edit_eval.plugins.slices.words import WORDS, find_attributes, script
 from edit_eval.records import Edit, Results, Sample, Status
 from edit_eval.statistics.intervals import BoolArray
+from edit_eval.store.run_directory import is_copy
 from edit_eval.text import Text
 
 SIDE = 256
@@ -191,7 +192,7 @@ def _looks(
 ) -> tuple[list[dict[str, float]], int]:
     """Returns the measures of each sample's source, with `changed`, and of how many a picture could not be opened."""
     seen: dict[str, dict[str, float]] = {}
-    looks, unread = [], 0
+    looks, unread, copied = [], 0, is_copy(Path(results.directory))
     for recorded, sample in zip(samples, with_known_sources(samples), strict=True):
         unread += bool(recorded.source and not sample.source)
         of_sample: dict[str, float] = {}
@@ -202,6 +203,8 @@ def _looks(
                     seen[key] = looks_of(Path(sample.source))
                 of_sample = dict(seen[key])
                 made = [edit for edit in edits[sample.id] if edit.status is Status.OK]
+                if made and copied:  # too small to be held against the source
+                    unread, made = unread + 1, []
                 shares = [measure_change(Path(sample.source), Path(results.directory, edit.image)) for edit in made]
                 if shares:
                     of_sample["changed"] = math.fsum(shares) / len(shares)

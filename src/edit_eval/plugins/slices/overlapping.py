@@ -18,7 +18,7 @@ import numpy as np
 
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, BoolArray, FloatArray, IntArray
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.levels import ALPHA
 
 DRAWS = 1999
 """Times that the values are dealt out anew: an adjusted p of .05 is then known to within .01."""

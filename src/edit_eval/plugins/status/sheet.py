@@ -34,6 +34,7 @@ from edit_eval.records import (
     Sample,
     Spent,
     Status,
+    WaitingBatch,
     model_title,
 )
 from edit_eval.reporting.formats import decimals, duration
@@ -95,6 +96,7 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In no other number."""
     tokens: list[TokenUse]
     spent: list[Spent]
+    waiting: list[WaitingBatch] = []
     scores: list[MeanSoFar]
     """The mean of the headline so far, for each edit model and judge."""
     live: Live | None
@@ -119,7 +121,7 @@ def status_document(results: Results) -> RunStatus:
 
 def _document(results: Results, live: Live | None) -> RunStatus:
     command, folder = last_command(results)
-    wall = list(results.wall_seconds)
+    wall = list(results.telemetry.wall_seconds)
     if live is not None and wall:  # its events only say when something ended
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
@@ -142,12 +144,13 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         folder=folder,
         **{name: {"total": of.total(), **_status_counts(of)} for name, of in statuses.items()},
         tokens=tokens(results),
-        spent=list(results.spent),
+        spent=list(results.telemetry.spent),
+        waiting=list(results.telemetry.waiting),
         scores=list(means_so_far(results.judgements, results.scoring)),
         live=live,
         categories=_categories(results.judgements),
         failures=[failure for failure in failures(results) if failure.status is not Status.SKIPPED],
-        device_failures=list(results.device_failures),
+        device_failures=list(results.telemetry.device_failures),
         skipped=[
             SkippedSample(sample=sample.id, reason=one_line(sample.fault)) for sample in results.samples if sample.fault
         ],
@@ -156,7 +159,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
             for name, records in counted.items()
             if name != "controls"
         },
-        notes=list(results.notes),
+        notes=list(results.provenance.notes),
         advice=_ways_out(results),
     )
 
@@ -256,6 +259,16 @@ def _facts(document: RunStatus) -> Iterable[tuple[str, str]]:
         yield Text("tokens"), token_words(use.judge, use.read, use.written, use.cost)
     for line in spent_words(document.spent):
         yield Text("spent"), line
+    for batch in document.waiting:
+        yield Text("waiting"), one_line(_waiting_words(batch))
+
+
+def _waiting_words(batch: WaitingBatch) -> str:
+    name, questions = batch.model.partition(":")[2], pluralize(batch.questions, "question")
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.since))
+    if not batch.batch:
+        return Text("{}: {} gathered for a batch at {}, since {}", name, questions, batch.provider, since)
+    return Text("{}: {} in {} at {}, since {}", name, questions, batch.batch, batch.provider, since)
 
 
 def _starts(document: RunStatus, *, at_work: bool) -> str:
@@ -392,7 +405,7 @@ def _advice(document: RunStatus) -> list[tuple[str, str]]:
 def _ways_out(results: Results) -> list[str]:
     """Returns advice on the configuration if answers held no scores; at most a sentence for each judge."""
     try:
-        judges = Experiment.from_record(results.resolved, results.samples).judges
+        judges = Experiment.from_record(results.provenance.resolved, results.samples).judges
     except (LookupError, TypeError, ValueError, ConfigurationError):  # recorded by a version with another format
         return []
     sentences = []

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.trackers.contract import Start, Tracker
+from PIL import Image
+
+from edit_eval.trackers.contract import ResultTable, Start, Tracker
 
 
 class Wandb(Tracker):
@@ -36,12 +38,14 @@ class Wandb(Tracker):
         """`online`, `offline` or `disabled`."""
         tags: list[str] | None = None
         """Tags of the run."""
+        table_rows: int | None = None
+        """Edits in the table with pictures; 0 for no table. Default: 100."""
 
     def begin(self, start: Start) -> str:
         """Begins the run. W&B adds nothing of its own: no output, code, list of packages or system metrics."""
         import wandb
 
-        given = dict(start.parameters)
+        given = {key: value for key, value in start.parameters.items() if key != "table_rows"}
         self._run: Any = wandb.init(
             id=start.id,
             resume="allow",
@@ -75,6 +79,13 @@ class Wandb(Tracker):
             artifact.add_file(str(path), name=name)
         self._run.log_artifact(artifact)
 
+    def show(self, table: ResultTable) -> None:
+        """Logs `edits`, a table whose pictures stand in its rows."""
+        import wandb
+
+        rows = [[wandb.Image(str(cell)) if isinstance(cell, Path) else cell for cell in row] for row in table.rows]
+        self._run.log({"edits": wandb.Table(columns=[*table.columns], data=rows)})
+
     def end(self, *, finished: bool) -> None:
         """Ends the run; one to be resumed is marked as failed until then."""
         self._run.finish(exit_code=0 if finished else 1)
@@ -101,12 +112,14 @@ class Trackio(Tracker):
         """Space that shows it: OWNER/NAME."""
         server_url: str | None = None
         """Server to send to."""
+        table_rows: int | None = None
+        """Edits in the table with pictures; 0 for no table. Default: 100."""
 
     def begin(self, start: Start) -> str:
         """Begins the run, without Trackio's own system metrics."""
         import trackio
 
-        given = dict(start.parameters)
+        given = {key: value for key, value in start.parameters.items() if key != "table_rows"}
         name = start.id if start.known else f"{start.run.name}-{start.id}"
         self._run: Any = trackio.init(
             given.pop("project", "edit-eval"),
@@ -133,6 +146,13 @@ class Trackio(Tracker):
             artifact.add_file(str(path), name=name)
         self._run.log_artifact(artifact)
 
+    def show(self, table: ResultTable) -> None:
+        """Logs `edits`, a table whose pictures stand in its rows."""
+        import trackio
+
+        rows = [[trackio.Image(cell) if isinstance(cell, Path) else cell for cell in row] for row in table.rows]
+        self._run.log({"edits": trackio.Table(columns=[*table.columns], data=rows)})
+
     def end(self, *, finished: bool) -> None:
         """Ends the run; Trackio has no mark for one to be resumed."""
         self._run.finish()
@@ -157,6 +177,8 @@ class Mlflow(Tracker):
         """Experiment. Default: edit-eval."""
         name: str | None = None
         """Name of the run. Default: that of its folder."""
+        table_rows: int | None = None
+        """Edits in the table with pictures; 0 for no table. Default: 100."""
 
     def begin(self, start: Start) -> str:
         """Begins the run, creating its experiment if necessary."""
@@ -188,6 +210,22 @@ class Mlflow(Tracker):
         for path in files.values():
             self._client.log_artifact(self._id, str(path))
 
+    def show(self, table: ResultTable) -> None:
+        """Logs `edits.json`, a table that its page of evaluations shows. It wants pandas, and no column with and
+        without pictures: one that is missing is a grey pixel. A second table would be appended to the first."""
+        shown: dict[str, list[Any]]
+        shown = {name: [row[place] for row in table.rows] for place, name in enumerate(table.columns)}
+        for name, cells in shown.items():
+            if any(isinstance(cell, Path) for cell in cells):
+                shown[name] = [_open(cell) if isinstance(cell, Path) else Image.new("L", (1, 1), 128) for cell in cells]
+        before = sum(file.path.startswith("edits") for file in self._client.list_artifacts(self._id))
+        self._client.log_table(self._id, shown, f"edits-{before + 1}.json" if before else "edits.json")
+
     def end(self, *, finished: bool) -> None:
         """Ends the run; one to be resumed is marked as killed until then."""
         self._client.set_terminated(self._id, "FINISHED" if finished else "KILLED")
+
+
+def _open(path: Path) -> Image.Image:
+    with Image.open(path) as picture:
+        return picture.convert("RGB")

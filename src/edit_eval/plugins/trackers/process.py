@@ -14,6 +14,7 @@ import os
 import queue
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,8 @@ CALL, KEEPING = 60.0, 120.0
 """Time limits in seconds: of a call, and of all calls that send the report and end."""
 LONGEST = 300
 """Most characters of an exception that are reported."""
+TABLE_ROWS = 100
+"""Edits in the table with pictures, where nobody says how many."""
 
 
 def live_values(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
@@ -135,10 +138,31 @@ class _TrackerProcess:
                 tracker.log(final_values(json.loads(files["summary.json"].read_text("utf-8"))), last["settled"])
             if files:
                 tracker.keep(files)
+            if last.get("finished"):
+                self._show(tracker)
             tracker.end(finished=bool(last.get("finished")))
         if self._slow:
             send_message(note=f"it was slow: {self._slow} updates left out")
         send_message(done=True)
+
+    def _show(self, tracker: Tracker) -> None:
+        """Sends the table with pictures; one that cannot be sent costs the rest nothing."""
+        given = self._order["parameters"].get("table_rows")
+        most = TABLE_ROWS if given is None else given
+        if most < 1 or type(tracker).show is Tracker.show:
+            return
+        from edit_eval.plugins.trackers.table import make_table
+        from edit_eval.run import Run
+
+        try:
+            with tempfile.TemporaryDirectory(prefix="edit-eval-table-") as folder:
+                table = make_table(Run(self._run).results, Path(folder), most)
+                tracker.show(table)
+        except Exception as error:  # of any package
+            send_message(note=f"no table of edits: {describe_error(error)}")
+            return
+        if len(table.rows) < table.edits:
+            send_message(note=f"its table has {len(table.rows)} of {table.edits} edits; `table_rows` says how many")
 
     def _start(self) -> Start:
         import yaml
@@ -178,6 +202,12 @@ class _TrackerProcess:
                 tracker.log(*live_values(live))
 
 
+def describe_error(error: Exception) -> str:
+    """Returns an exception on one line, without secrets."""
+    words = " ".join([f"{type(error).__name__}:", *hide_secrets(str(error)).split()])
+    return words if len(words) <= LONGEST else words[:LONGEST] + "..."
+
+
 def main() -> None:
     """Runs the tracker given by the first line of stdin."""
     global _out
@@ -189,8 +219,7 @@ def main() -> None:
     try:
         _TrackerProcess(json.loads(sys.stdin.readline())).run()
     except Exception as error:
-        words = " ".join([f"{type(error).__name__}:", *hide_secrets(str(error)).split()])
-        send_message(note=words if len(words) <= LONGEST else words[:LONGEST] + "...", done=False)
+        send_message(note=describe_error(error), done=False)
     end_all()  # skips the package's exit handlers, which may hang
 
 

@@ -33,6 +33,7 @@ from edit_eval.statistics.battles import JudgeBattles
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.comparable import run_names
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_file import open_run_path
 from edit_eval.store.table import first_pictures
 from edit_eval.text import Text
 
@@ -341,6 +342,7 @@ class Runs(Watched):
 
     def __init__(self, places: Sequence[Path], *, base: str = "") -> None:
         super().__init__()
+        places = [*map(open_run_path, places)]
         for place in places:
             if not place.is_dir():
                 raise ConfigurationError(

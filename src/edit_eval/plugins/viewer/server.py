@@ -76,34 +76,32 @@ class Pages:
             return page
 
 
-def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Pages | None = None) -> Any:
-    """Returns the guarded ASGI application; `pages` may have been made before."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    pages, thumbnails = pages or Pages(), Thumbnails()
-    voting: dict[str, Voting] = {}
-    one_at_a_time, selecting = threading.Lock(), threading.Lock()
+class _Routes:
+    """What the addresses of the viewer answer."""
 
-    def show(path: str, function: Callable[..., Any]) -> None:
-        app.add_api_route(path, function, methods=["GET", "HEAD"], response_model=None)
+    def __init__(self, runs: Runs, pages: Pages) -> None:
+        self._runs, self._pages, self._thumbnails = runs, pages, Thumbnails()
+        self._voting: dict[str, Voting] = {}
+        self._one_at_a_time, self._selecting = threading.Lock(), threading.Lock()
 
-    def open_watched(run: str) -> WatchedRun:
+    def open_watched(self, run: str) -> WatchedRun:
         try:
-            return runs.open(run)
+            return self._runs.open(run)
         except KeyError:
             raise HTTPException(404, Text("there is no such run")) from None
 
-    def list_page() -> Response:
-        runs.find_again()
-        cards = [card.plain() for card in runs.cards.values()]
+    def list_page(self) -> Response:
+        self._runs.find_again()
+        cards = [card.plain() for card in self._runs.cards.values()]
         return html(plain_page(Text("Runs"), ("follow.js", "list.js"), {"runs": cards}))
 
-    def events(request: Request) -> Response:
-        return stream(runs, request.query_params.get("since", ""))
+    def events(self, request: Request) -> Response:
+        return stream(self._runs, request.query_params.get("since", ""))
 
-    def one_page(run: str, request: Request) -> Response:
-        watched = open_watched(run)
+    def one_page(self, run: str, request: Request) -> Response:
+        watched = self.open_watched(run)
         try:
-            packed = pages.render_page(watched)
+            packed = self._pages.render_page(watched)
         except Exception as error:  # a run may be damaged in any way
             why = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
             live = watched.state_data()
@@ -112,46 +110,48 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             return html(packed, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
         return html(gzip.decompress(packed))
 
-    async def run_events(run: str, request: Request) -> Response:
-        watched = await asyncio.to_thread(open_watched, run)
+    async def run_events(self, run: str, request: Request) -> Response:
+        watched = await asyncio.to_thread(self.open_watched, run)
         return stream(watched, request.query_params.get("since", ""))
 
-    def picture(run: str, kind: str, name: str) -> Response:
+    def picture(self, run: str, kind: str, name: str) -> Response:
         read = {"edit": read_edit, "source": read_source}.get(kind)
-        watched = open_watched(run)
+        watched = self.open_watched(run)
         with watched.lock:
             data = read(watched.following, name) if read else None
         return image(data)
 
-    def thumbnail(run: str, kind: str, name: str) -> Response:
-        watched = open_watched(run)
-        return image(thumbnails.read_thumbnail(watched.following, kind, name) if kind in ("edit", "source") else None)
+    def thumbnail(self, run: str, kind: str, name: str) -> Response:
+        watched = self.open_watched(run)
+        return image(
+            self._thumbnails.read_thumbnail(watched.following, kind, name) if kind in ("edit", "source") else None
+        )
 
-    def glance(run: str, place: int) -> Response:
-        card = runs.cards.get(run)
+    def glance(self, run: str, place: int) -> Response:
+        card = self._runs.cards.get(run)
         there = card is not None and place < len(card.pictures)
-        return image(thumbnails.read_file_thumbnail(card.path, *card.pictures[place]) if card and there else None)
+        return image(self._thumbnails.read_file_thumbnail(card.path, *card.pictures[place]) if card and there else None)
 
-    def comparison(runs: str) -> Response:
+    def comparison(self, runs: str) -> Response:
         ids = list(dict.fromkeys(runs.split("/")))
         if not 2 <= len(ids) <= MOST_COMPARED:
             raise HTTPException(404, Text("name 2 to {} runs", MOST_COMPARED))
-        compared = [open_watched(run) for run in ids]
+        compared = [self.open_watched(run) for run in ids]
         try:
             return html(comparison_page(compared))
         except EditEvalError as error:
             names = ", ".join(watched.path.name for watched in compared)
             return unreadable(names, {"kind": "incomparable", "reason": str(error)}, "")
 
-    def selection(run: str, request: Request) -> Response:
+    def selection(self, run: str, request: Request) -> Response:
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             # An export takes a while, so a link on another site must not start it.
             raise HTTPException(403, Text("the request comes from another site's page"))
-        watched = open_watched(run)
+        watched = self.open_watched(run)
         folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
         forget = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
         try:
-            with selecting:
+            with self._selecting:
                 file = folder / "selection.html"
                 name = selection_page(watched, request.query_params.get("samples", ""), file)
         except Exception as error:
@@ -161,8 +161,8 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             raise
         return FileResponse(file, media_type="text/html", filename=name, background=forget)
 
-    def vote_page(run: str) -> Response:
-        watched = open_watched(run)
+    def vote_page(self, run: str) -> Response:
+        watched = self.open_watched(run)
         with watched.lock:
             table = watched.following.table
         if table is None or len(table.experiment.edit_models) < 2:
@@ -175,35 +175,44 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             )
         )
 
-    def voting_of(run: str) -> Voting:
-        open_watched(run)
-        with one_at_a_time:
-            if run not in voting:
-                voting[run] = Voting(lambda: open_watched(run))
-            return voting[run]
+    def voting_of(self, run: str) -> Voting:
+        self.open_watched(run)
+        with self._one_at_a_time:
+            if run not in self._voting:
+                self._voting[run] = Voting(lambda: self.open_watched(run))
+            return self._voting[run]
 
-    def next_pair(run: str, request: Request) -> Response:
-        return voting_response(lambda: voting_of(run).next(request.query_params.get("rater", "")))
+    def next_pair(self, run: str, request: Request) -> Response:
+        return voting_response(lambda: self.voting_of(run).next(request.query_params.get("rater", "")))
 
-    async def vote(run: str, request: Request) -> Response:
+    async def vote(self, run: str, request: Request) -> Response:
         try:
             body = await read_body(request.headers, request.receive, most=LONGEST_BODY)
         except RequestRefused as refusal:
             return PlainTextResponse(f"{refusal}\n", refusal.status, headers={"Connection": "close"})
-        return await asyncio.to_thread(voting_response, lambda: voting_of(run).add(bytes(body)))
+        return await asyncio.to_thread(voting_response, lambda: self.voting_of(run).add(bytes(body)))
 
-    show("/run/{run}/vote", vote_page)
-    show("/run/{run}/next", next_pair)
-    app.add_api_route("/run/{run}/votes", vote, methods=["POST"], response_model=None)
-    show("/", list_page)
-    show("/compare/{runs:path}", comparison)
-    show("/events", events)
-    show("/run/{run}", one_page)
-    show("/run/{run}/events", run_events)
-    show("/run/{run}/glance/{place:int}", glance)
-    app.add_api_route("/run/{run}/selection", selection, methods=["GET"], response_model=None)
-    show("/run/{run}/{kind}/{name}", picture)
-    show("/run/{run}/{kind}/{name}/small", thumbnail)
+
+def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Pages | None = None) -> Any:
+    """Returns the guarded ASGI application; `pages` may have been made before."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    routes = _Routes(runs, pages or Pages())
+
+    def show(path: str, function: Callable[..., Any]) -> None:
+        app.add_api_route(path, function, methods=["GET", "HEAD"], response_model=None)
+
+    show("/run/{run}/vote", routes.vote_page)
+    show("/run/{run}/next", routes.next_pair)
+    app.add_api_route("/run/{run}/votes", routes.vote, methods=["POST"], response_model=None)
+    show("/", routes.list_page)
+    show("/compare/{runs:path}", routes.comparison)
+    show("/events", routes.events)
+    show("/run/{run}", routes.one_page)
+    show("/run/{run}/events", routes.run_events)
+    show("/run/{run}/glance/{place:int}", routes.glance)
+    app.add_api_route("/run/{run}/selection", routes.selection, methods=["GET"], response_model=None)
+    show("/run/{run}/{kind}/{name}", routes.picture)
+    show("/run/{run}/{kind}/{name}/small", routes.thumbnail)
 
     @app.exception_handler(HTTPException)
     async def handle_refusal(request: Request, error: HTTPException) -> Response:

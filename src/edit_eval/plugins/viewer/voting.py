@@ -22,6 +22,7 @@ from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, samp
 from edit_eval.statistics.raters import Item
 from edit_eval.statistics.series import gain
 from edit_eval.statistics.votes import CHOICES, SHARES, Vote
+from edit_eval.store.run_directory import is_copy
 from edit_eval.store.votes import Ballot, VoteLine, is_rater_name, read_votes
 from edit_eval.text import Text
 
@@ -233,6 +234,10 @@ class Voting:
             table = watched.following.table
             if table is None or len(table.experiment.edit_models) < 2:
                 raise NotAVote(409, watched.following.fault or NO_PAIR)
+            if is_copy(watched.path):
+                raise NotAVote(
+                    409, Text("this run came in one file, and votes here would be lost: vote on the run itself")
+                )
             votes = read_votes(watched.path, table.edits)
             mine = [line for line in votes.lines if line.rater == rater]
             counted = votes.to_votes(table.samples)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
 from edit_eval.errors import CanaryFound, LoadError, PictureError, Refused
 from edit_eval.json_values import Json, JsonObject
-from edit_eval.pictures import OWN_SIZE, png, scale_picture
+from edit_eval.pictures import OWN_SIZE, have_same_shape, png, scale_picture
 from edit_eval.plugins.closed_models.in_worker.providers import (
     PROVIDERS,
     Asked,
@@ -47,7 +47,7 @@ from edit_eval.plugins.endpoints.in_worker.client import (
     WholeAnswer,
     plain,
 )
-from edit_eval.plugins.endpoints.in_worker.image_servers import choose_picture, decode_picture
+from edit_eval.plugins.endpoints.in_worker.image_servers import choose_picture, decode_picture, pack_mask
 from edit_eval.plugins.endpoints.in_worker.vocabulary import Ended, Says, read_error, read_reason
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ LONGEST_ANSWER = 96 * 2**20
 """Most bytes of an answer: a PNG of 4096 x 4096 pixels takes up to 67 million in base64."""
 ATTEMPTS = 2
 """Attempts at an edit that may be charged, at most."""
-SAME_SHAPE = 1.05
-"""Shapes within this ratio of each other count as the same (as in `pictures.check_edit`)."""
 FIRST_LOOK, LONGEST_LOOK = 0.5, 5.0
 """Seconds before a task is first asked for, and the longest pause; in between it grows by half."""
 CHECKED: Mapping[CanaryFound, str] = {
@@ -158,6 +156,11 @@ class Api:
         return provider.pictures if row is None or row.pictures is None else row.pictures
 
     @staticmethod
+    def takes_mask(parameters: Api.Parameters) -> bool:
+        """True if the provider takes a mask."""
+        return row_of(parameters.model)[0].mask is not None
+
+    @staticmethod
     def card(parameters: Api.Parameters) -> dict[str, str]:
         """Returns who gets what, from where pictures come, and what cannot be switched off."""
         provider, row = row_of(parameters.model)
@@ -220,6 +223,7 @@ class Api:
                 "edit_price": ", ".join(
                     f"{price:g}{f' ({size})' if size else ''}" for size, price in model.usd.items()
                 ),
+                "mask": "`mask`" if Api.takes_mask(Api.Parameters(model=model.model)) else "",
                 "ends": model.ends,
                 "source": f"{model.source} ({model.seen})",
             }
@@ -300,12 +304,13 @@ class Attempts:
         self._model, self._client, self._provider, self._bill = model, model.client, model._provider, bill
         parameters = model.parameters
         pictures = [scale_picture(picture, parameters.max_pixels) for picture in request.pictures.values()]
-        seed = request.seed if _takes_seed(model._provider, model._row) else None
+        seed, form = request.seed if _takes_seed(model._provider, model._row) else None, model._provider.mask
         self._asked = Asked(
             model=model._name,
             instruction=request.instruction,
             pictures=[png(picture) for picture in pictures],
             seed=seed,
+            mask=pack_mask(request.mask, pictures[0].size, form) if request.mask and form else b"",
             **_size(parameters, pictures[0].size),
         )
         self._names = [f"{name}.png" for name in request.pictures]
@@ -361,6 +366,7 @@ class Attempts:
                 return await self._client.post(path, body)
             field = "image[]" if len(self._names) > 1 else "image"
             files = [(field, name, data) for name, data in zip(self._names, self._asked.pictures, strict=True)]
+            files += [("mask", "mask.png", self._asked.mask)] if self._asked.mask else []
             fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items()}
             return await self._client.form(path, fields, files)
         except Exception as error:
@@ -512,8 +518,8 @@ def fit_picture(picture: Image, size: tuple[int, int]) -> Image:
     """Returns the picture in the source's size, or, in another shape, in its area; `info` has the size it came in."""
     from PIL import Image as Images
 
-    came, ratio = picture.size, (picture.width * size[1]) / (picture.height * size[0])
-    if max(ratio, 1 / ratio) > SAME_SHAPE:
+    came = picture.size
+    if not have_same_shape(came, size):
         factor = math.sqrt(size[0] * size[1] / (picture.width * picture.height))
         size = (max(1, round(picture.width * factor)), max(1, round(picture.height * factor)))
     made = picture if came == size else picture.resize(size, Images.Resampling.LANCZOS)

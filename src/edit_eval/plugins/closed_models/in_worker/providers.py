@@ -14,7 +14,7 @@ from typing import Any
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.endpoints.in_worker.closed_models import find_row, rows_of
-from edit_eval.plugins.endpoints.in_worker.image_servers import Dialect
+from edit_eval.plugins.endpoints.in_worker.image_servers import Dialect, MaskForm
 from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, read_ending
 from edit_eval.text import Text
 
@@ -37,6 +37,8 @@ class Asked:
     """`3:2` or `1216x832`, as the provider takes shapes; empty: it is not told."""
     resolution: str
     """`1K`, `2K`, ...; empty: the provider's own."""
+    mask: bytes = b""
+    """A PNG in the form that the provider takes; empty: none."""
 
     @property
     def urls(self) -> list[str]:
@@ -100,6 +102,8 @@ class Provider:
     seed: bool = False
     pictures: int | None = None
     """Most pictures of an edit; None: it depends on the model."""
+    mask: MaskForm | None = None
+    """In which form a mask is sent, a file `mask` of the form; None: it takes none, as far as its pages say."""
     shape: Dialect | None = None
     """Shapes that it can be asked for; None: it follows the source by itself."""
     resolutions: tuple[str, ...] = ()
@@ -339,6 +343,7 @@ PROVIDERS: Mapping[str, Provider] = {
         form=True,
         body=_openai_form,
         pictures=16,
+        mask="alpha",
         shape=Dialect(
             fields={},
             fewest=655_360,

@@ -6,7 +6,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.errors import LoadError, PictureError
@@ -17,6 +17,8 @@ from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import (
     apply,
     call_on_canvas,
     caller,
+    canvas_of,
+    check_finite,
     check_load,
     check_lora_support,
     class_of_part,
@@ -134,7 +136,8 @@ class DiffusersModel:
         """What decides the pixels."""
 
         pipeline: str | None = None
-        """Class of diffusers, for a name on the Hub that is in no table and not here yet; null: as the model says."""
+        """Class of diffusers: another that runs on these weights (`QwenImageEditInpaintPipeline`), or, for a name on
+        the Hub that is in no table and not here yet, the model's own; null: as the model says."""
         guidance: dict[str, float] = field(default_factory=dict)
         """Weights by the names that the pipeline's call has for them; what is left out is as recommended."""
         size: list[int] | None = None
@@ -177,6 +180,11 @@ class DiffusersModel:
     def sources(parameters: Parameters) -> int | None:
         """Returns how many sources an edit may have at most; None: any number."""
         return row_of(index_of(parameters)).most_sources
+
+    @staticmethod
+    def takes_mask(parameters: Parameters) -> bool:
+        """True if the pipeline's class takes a mask."""
+        return bool(row_of(index_of(parameters)).mask)
 
     @staticmethod
     def cuts_source(parameters: Parameters) -> bool:
@@ -333,6 +341,7 @@ class DiffusersModel:
         (`edit_eval.pictures.as_rgb`). Raises `PictureError` for too many sources, and for NaN or infinite numbers.
         """
         import torch
+        from PIL import Image as Images
 
         if self._pipeline is None or self._call is None or self._settings is None:
             raise LoadError("the edit model is not loaded: call load(devices) first")
@@ -357,19 +366,35 @@ class DiffusersModel:
             given["width"], given["height"] = size
         given[row.source] = pictures if row.most_sources != 1 else pictures[0]
         given |= settings.call
+        if row.mask and (request.mask is not None or row.needs_mask):
+            mask = request.mask or Images.new("L", pictures[0].size, 255)
+            if given.get("padding_mask_crop") is not None:  # the pipeline crops and pastes without scaling either
+                size = canvas_of(self._call, pictures[0].size)
+                mask = mask.resize(size, Images.Resampling.NEAREST)
+                given[row.source] = pictures[0].resize(size, Images.Resampling.LANCZOS)
+            given[row.mask] = mask
+        # Blocks with a mask, and what pastes over an edit, give nothing but pictures.
+        pasted = row.mask in given and (row.modular or given.get("padding_mask_crop") is not None)
         try:
-            with _report_steps(self._pipeline, on_step), _seed_generators(request.seed):
+            with (
+                _report_steps(self._pipeline, on_step),
+                _seed_generators(request.seed),
+                _check_before_pasting(self._pipeline) if pasted else contextlib.nullcontext(),
+            ):
                 result = self._call(
                     self._pipeline,
                     prompt=PROMPTS[row.prompt](request.instruction, len(pictures)),
                     generator=torch.Generator("cpu").manual_seed(request.seed),
-                    output_type="pt",
+                    output_type="pil" if pasted else "pt",
                     **given,
                 )
         except BaseException:
             self.spent = True  # unless the next line ends
             self.spent = not restore_offload(self._pipeline, self._about["offload"])
             raise
+        if pasted:
+            (picture,) = getattr(result, row.result)
+            return cast("Image", picture)
         return to_picture(_numbers(result, row))
 
     def about(self) -> dict[str, str]:
@@ -388,11 +413,11 @@ def _locate_pipeline(parameters: Any) -> folders.Location:
 def _pipeline_class(index: Mapping[str, Any], parameters: Any) -> Any:
     import diffusers
 
-    name = str(index.get("_class_name"))
+    found = str(index.get("_class_name"))
     release = RELEASE.get(parameters.model_name)
-    expected = parameters.pipeline or (release.pipeline if release else name)
-    if name != expected:
-        raise LoadError(f"pipeline: {expected} was expected, but {parameters.model_name} is a {name}")
+    name = parameters.pipeline or (release.pipeline if release else found)
+    if found not in (name, name in PIPELINE and PIPELINE[name].weights_of):
+        raise LoadError(f"pipeline: {name} was expected, but {parameters.model_name} is a {found}")
     pipeline_class = getattr(diffusers, name, None)
     if pipeline_class is None:
         version = library_versions("diffusers").get("diffusers", "")
@@ -474,6 +499,26 @@ def _report_steps(pipeline: Any, on_step: OnStep) -> Iterator[None]:
     finally:
         for loop in loops:
             del loop.progress_bar
+
+
+@contextlib.contextmanager
+def _check_before_pasting(pipeline: Any) -> Iterator[None]:
+    """Raises `PictureError` for NaN in what the pipeline decodes, which pictures hide."""
+    processors = [
+        part for name in ("image_processor", "image_mask_processor") if (part := getattr(pipeline, name, None))
+    ]
+    for processor in processors:
+
+        def postprocess(image: Any, *given: Any, stock: Any = processor.postprocess, **more: Any) -> Any:
+            check_finite(image, "pixels")
+            return stock(image, *given, **more)
+
+        processor.postprocess = postprocess
+    try:
+        yield
+    finally:
+        for processor in processors:
+            del processor.postprocess
 
 
 @contextlib.contextmanager

@@ -180,6 +180,16 @@ def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any
     return on_canvas
 
 
+def canvas_of(call: Callable[..., Any], size: tuple[int, int]) -> tuple[int, int]:
+    """Returns the width and height to which a pipeline that paints in a mask scales a source of that size."""
+    sizes = getattr(inspect.unwrap(call), "__globals__", {}).get("calculate_dimensions")
+    if sizes is not None:
+        width, height, *_ = sizes(STOCK_CANVAS, size[0] / size[1])
+        return int(width), int(height)
+    factor = min(1.0, (STOCK_CANVAS / (size[0] * size[1])) ** 0.5)
+    return int(size[0] * factor), int(size[1] * factor)
+
+
 def native_attention(pipeline: Any, device: str) -> str:
     """Makes all networks use torch's own choice of attention, even if `DIFFUSERS_ATTN_BACKEND` is set.
 

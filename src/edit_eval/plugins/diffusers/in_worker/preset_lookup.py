@@ -9,7 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, LoadError
-from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE, PIPELINES
+from edit_eval.plugins.diffusers.in_worker.preset_table import (
+    FILLING,
+    NO_EDITORS,
+    PIPELINE,
+    PIPELINES,
+    make_filling_row,
+)
 from edit_eval.plugins.diffusers.in_worker.presets import UNKNOWN, Canvas, Pipeline, Settings, settle
 from edit_eval.plugins.diffusers.in_worker.release_table import RELEASE
 from edit_eval.pretrained import folders
@@ -43,11 +49,29 @@ def index_file(parameters: Any) -> str:
 
 def index_of(parameters: Any) -> Mapping[str, Any]:
     """Like `_index_of`, for a model of one of the classes in `parameters.only`. Raises `ConfigurationError`."""
-    index, only = _index_of(parameters), parameters.only
+    index, only = _choose_pipeline(_index_of(parameters), parameters), parameters.only
     if only and index.get("_class_name") not in only:
         kind = index.get("_class_name")
         raise ConfigurationError(Text("model_name: {} is a {}, not one of {}", parameters.model_name, kind, only))
     return index
+
+
+def _choose_pipeline(index: Mapping[str, Any], parameters: Any) -> Mapping[str, Any]:
+    """Returns the index with the class that the parameter `pipeline` asks for. Raises `ConfigurationError` for one that
+    does not run on these weights."""
+    wanted, name = parameters.pipeline, str(index.get("_class_name"))
+    if wanted in (None, name):
+        return index
+    if wanted in PIPELINE and PIPELINE[wanted].weights_of == name:
+        return {**index, "_class_name": wanted}
+    others = list_siblings(name)
+    also = Text(", whose weights {: and } takes, too", others) if others else ""
+    raise ConfigurationError(Text("pipeline: {} is a {}{}; leave it out", parameters.model_name, name, also))
+
+
+def list_siblings(name: str) -> list[str]:
+    """Returns the classes that run on the weights of another, too."""
+    return [row.name for row in PIPELINES if row.weights_of == name]
 
 
 def _index_of(parameters: Any) -> Mapping[str, Any]:
@@ -101,6 +125,10 @@ def row_of(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
     name = str(index.get("_class_name"))
     if name in PIPELINE:
         return PIPELINE[name]
+    if name in FILLING:
+        return make_filling_row(name)
+    if name in NO_EDITORS:
+        raise ConfigurationError(Text("model_name: {} is not run: {}", name, NO_EDITORS[name]))
     if pipeline_class is None:
         canvas = Canvas(rule="as the class has it")
         return Pipeline(name=name, family=name, canvas=canvas, figures="guessed from its signature", guessed=True)
@@ -174,6 +202,7 @@ def card_of(settings: Settings) -> dict[str, str]:
         "guidance": format_setting(settings.guidance) or "none",
         "canvas_rule": row.canvas.rule,
         "sources": str(row.most_sources or "any number"),
+        "mask": f"`{row.mask}`" if row.mask else ", ".join(f"`pipeline: {of}`" for of in list_siblings(row.name)),
         "prompt_rewriting": rewrites if row.rewriting else "none",
         "environment": release.environment if release else "",
         "note": "; ".join(heed),

@@ -24,6 +24,9 @@ _QWEN_2_1_NOTES = (
     "`use_kv_cache` changes the last bits; it is in the key",
 )
 _FLUX_2_CANVAS = Canvas(rule="the first source's size, at most 1 megapixel, sides cut to multiples of 16", multiple=16)
+_KEPT = "outside the mask the latents stay the source's, so pixels change as its VAE changes them"
+_PASTED = f"{_KEPT}; `call: {{padding_mask_crop: 32}}` pastes the source's own there"
+_WHITE = "a sample without a mask is edited with one that is white everywhere"
 _FLUX_2_NOTE = "several sources: the first one decides the shape of the edit"
 
 PIPELINES = (
@@ -38,6 +41,41 @@ PIPELINES = (
         without_negative="true_cfg_scale",
         canvas=Canvas(rule="about 1 megapixel in the source's shape, multiples of 32", lever="calculate_dimensions"),
         figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="QwenImageEditInpaintPipeline",
+        family="Qwen-Image-Edit in a mask",
+        encoder="Qwen2.5-VL",
+        mask="mask_image",
+        needs_mask=True,
+        weights_of="QwenImageEditPipeline",
+        longest=200,
+        steps=50,
+        guidance={"true_cfg_scale": 4.0},
+        negative=" ",
+        without_negative="true_cfg_scale",
+        canvas=Canvas(rule="about 1 megapixel in the source's shape, multiples of 32", lever="calculate_dimensions"),
+        snaps=True,
+        call={"strength": 1.0},
+        notes=(_WHITE, _PASTED),
+        figures=f"{SIGNATURE}; strength 1.0: the example in its docstring",
+    ),
+    Pipeline(
+        name="QwenImageEditModularPipeline",
+        family="Qwen-Image-Edit in blocks",
+        encoder="Qwen2.5-VL",
+        mask="mask_image",
+        longest=200,
+        steps=50,
+        negative=" ",
+        canvas=Canvas(rule="about 1 megapixel in the source's shape, multiples of 16"),
+        call={"strength": 0.9},
+        modular=True,
+        notes=(
+            "the weight of its guidance is its `guider`'s, 4.0 unless its modular_model_index.json has another",
+            _KEPT,
+        ),
+        figures=BLOCKS,
     ),
     Pipeline(
         name="QwenImageEditPlusPipeline",
@@ -105,6 +143,21 @@ PIPELINES = (
         figures=SIGNATURE,
     ),
     Pipeline(
+        name="FluxKontextInpaintPipeline",
+        family="FLUX.1 Kontext in a mask",
+        mask="mask_image",
+        needs_mask=True,
+        weights_of="FluxKontextPipeline",
+        steps=28,
+        guidance={"guidance_scale": 3.5, "true_cfg_scale": 1.0},
+        without_negative="true_cfg_scale",
+        canvas=Canvas(rule="1 megapixel in the source's shape, multiples of 16", area=MEGAPIXEL, lever="max_area"),
+        with_size={"max_area": "area"},
+        call={"strength": 1.0},
+        notes=("the source is scaled to the nearest of 17 shapes", _WHITE, _KEPT),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
         name="Flux2Pipeline",
         family="FLUX.2 dev",
         encoder="Mistral 3",
@@ -127,6 +180,22 @@ PIPELINES = (
         canvas=_FLUX_2_CANVAS,
         variants={"is_distilled": {"num_inference_steps": 4, "guidance_scale": 1.0}},
         notes=(_FLUX_2_NOTE, "distilled weights take 4 steps and ignore guidance, base weights take 50"),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="Flux2KleinInpaintPipeline",
+        family="FLUX.2 klein in a mask",
+        mask="mask_image",
+        needs_mask=True,
+        weights_of="Flux2KleinPipeline",
+        steps=50,
+        guidance={"guidance_scale": 8.0},
+        negative_argument="",
+        canvas=_FLUX_2_CANVAS,
+        snaps=True,
+        call={"strength": 0.8},
+        variants={"is_distilled": {"num_inference_steps": 4, "guidance_scale": 1.0}},
+        notes=("distilled weights take 4 steps and ignore guidance, base weights take 50", _WHITE, _PASTED),
         figures=SIGNATURE,
     ),
     Pipeline(
@@ -218,6 +287,7 @@ PIPELINES = (
     Pipeline(
         name="BriaFiboEditPipeline",
         family="Fibo-Edit",
+        mask="mask",
         steps=30,
         guidance={"guidance_scale": 5.0},
         canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel"),
@@ -232,6 +302,7 @@ PIPELINES = (
         name="BriaFibo2Pipeline",
         family="Fibo 2",
         encoder="Qwen3-VL",
+        mask="mask",
         most_sources=5,
         steps=30,
         guidance={"guidance_scale": 5.0},
@@ -325,3 +396,50 @@ PIPELINES = (
 )
 
 PIPELINE = {row.name: row for row in PIPELINES}
+
+FILLING = (
+    "AmusedInpaintPipeline",
+    "ChromaInpaintPipeline",
+    "FluxFillPipeline",
+    "FluxInpaintPipeline",
+    "KandinskyInpaintCombinedPipeline",
+    "KandinskyV22InpaintCombinedPipeline",
+    "QwenImageInpaintPipeline",
+    "StableDiffusion3InpaintPipeline",
+    "StableDiffusionInpaintPipeline",
+    "StableDiffusionPAGInpaintPipeline",
+    "StableDiffusionXLInpaintPipeline",
+    "StableDiffusionXLPAGInpaintPipeline",
+    "ZImageInpaintPipeline",
+)
+"""Classes that paint what a prompt describes into a mask. They edit by no instruction, and run by a guess."""
+CONTROLLED = "it needs a control picture, which no benchmark has"
+NO_EDITORS = {
+    "FluxControlInpaintPipeline": CONTROLLED,
+    "FluxControlNetInpaintPipeline": CONTROLLED,
+    "IFInpaintingPipeline": "it works on 64 x 64 pixels",
+    "IFInpaintingSuperResolutionPipeline": "it enlarges what another pipeline has painted",
+    "KandinskyInpaintPipeline": "it needs what its prior makes of the prompt; take KandinskyInpaintCombinedPipeline",
+    "OnnxStableDiffusionInpaintPipeline": "it runs in another library",
+    "StableDiffusionControlNetInpaintPipeline": CONTROLLED,
+    "StableDiffusionControlNetPAGInpaintPipeline": CONTROLLED,
+    "StableDiffusionXLControlNetInpaintPipeline": CONTROLLED,
+    "StableDiffusionXLControlNetUnionInpaintPipeline": CONTROLLED,
+    "ZImageControlNetInpaintPipeline": CONTROLLED,
+}
+"""Further classes that take a picture, a prompt and a mask -> why they are not run. With these, every one of the
+installed diffusers is decided, which a test checks."""
+
+
+def make_filling_row(name: str) -> Pipeline:
+    """Returns a row for one of `FILLING`: the mask is known, everything else keeps the class's default."""
+    return Pipeline(
+        name=name,
+        family=name,
+        mask="mask_image",
+        needs_mask=True,
+        canvas=Canvas(rule="1 megapixel in the source's shape, multiples of 16", area=MEGAPIXEL),
+        notes=(f"{name} paints what a prompt describes: an instruction is taken for a description", _WHITE),
+        figures="guessed from its signature",
+        guessed=True,
+    )

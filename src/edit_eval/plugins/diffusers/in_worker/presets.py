@@ -58,6 +58,12 @@ class Pipeline:
     """The argument that takes the sources."""
     most_sources: int | None = 1
     """None: any number. If it is 1 the argument takes a picture, else a list of them."""
+    mask: str = ""
+    """The argument that takes a mask, white where the source may change; empty: the class takes none."""
+    needs_mask: bool = False
+    """True if it edits nothing without one: a sample without gets one that is white everywhere."""
+    weights_of: str = ""
+    """Another class whose weights it runs on, too, if the parameter `pipeline` asks for it."""
     longest: int | None = None
     """Highest ratio of a source's sides, if the processor of its text encoder refuses longer ones."""
     steps: int | None = None

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
 import json
 import math
 import re
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,8 +29,18 @@ from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import CanaryFound, LoadError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import default_token_limit
-from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest, MakersJudge, seed_of
+from edit_eval.judges.contract import (
+    PROBABILITIES,
+    AnswerForm,
+    AnswerPrice,
+    DeferredQuestion,
+    JudgeRequest,
+    MakersJudge,
+    seed_of,
+)
 from edit_eval.pictures import pixel_digest, png, scale_picture
+from edit_eval.plugins.endpoints.in_worker.batch_interfaces import BATCH_INTERFACES
+from edit_eval.plugins.endpoints.in_worker.batches import LONGEST_RESULTS, SECONDS_FOR_ALL, Batches, make_reader
 from edit_eval.plugins.endpoints.in_worker.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
 from edit_eval.plugins.endpoints.in_worker.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.plugins.endpoints.in_worker.chat_servers import Decision, wording
@@ -110,6 +121,11 @@ class ChatEndpoint:
         price: list[float] | None = field(default=None, metadata=NOT_IN_THE_KEY)
         """What a million tokens cost, `[READ, WRITTEN]` (`[0.2, 0.8]`): `status`, `plan --from` and the report then say
         the cost beside the tokens. Not part of a key."""
+        batch_interface: bool = field(default=False, metadata=NOT_IN_THE_KEY)
+        """With `api`: questions are asked in batches, at half the price; their answers come within a day. Not part of a
+        key."""
+        batch_seconds: float = field(default=60.0, metadata=NOT_IN_THE_KEY)
+        """A batch is handed in when no question has come for so long, and looked after as often. Not part of a key."""
 
         def __post_init__(self) -> None:
             if self.price is not None and not (
@@ -133,6 +149,10 @@ class ChatEndpoint:
                     )
             if self.thinking_tokens < 1:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
+            if self.batch_interface and self.api is None:
+                raise ValueError("batch_interface: only makers' own services have one; give api: openai, gemini, ...")
+            if not (math.isfinite(self.batch_seconds) and self.batch_seconds > 0):
+                raise ValueError(f"batch_seconds: {self.batch_seconds} is not a time in seconds")
             if clash := sorted(set(self.call) & set(interface.taken)):
                 raise ValueError(f"call: {', '.join(clash)} cannot be set there")
             if self.max_tokens is None and interface.limited:
@@ -159,6 +179,7 @@ class ChatEndpoint:
             thinking_tokens=parameters.thinking_tokens,
         )
         self._urls = DataUrls(parameters.max_pixels)
+        self._batches = self._make_batches() if parameters.api else None
         self._about: dict[str, str] = {}
 
     @staticmethod
@@ -175,7 +196,8 @@ class ChatEndpoint:
     @staticmethod
     def duration(parameters: Parameters) -> tuple[float, float, str] | None:
         """Returns what a plan assumes of a maker's own service; nothing is known of other servers."""
-        return (5.0, 4.0, "assumed for an answer by a maker's service") if parameters.api else None
+        batches = ", at once; its batches come within a day, which the plan leaves out" * parameters.batch_interface
+        return (5.0, 4.0, f"assumed for an answer by a maker's service{batches}") if parameters.api else None
 
     @staticmethod
     def card(parameters: Parameters) -> dict[str, str]:
@@ -213,10 +235,16 @@ class ChatEndpoint:
             "written": written,
             "longest": limit + thought,
             "attempts": parameters.retries + 1,
+            "batch": BATCH_INTERFACES[parameters.api].share if parameters.api else 1.0,
             "load": PROBES * (PROBE_TOKENS[0] * read + tried * written) / 1e6,
             "date": "" if parameters.price or row is None else row.seen,
             "source": "price" if parameters.price or row is None else row.source,
         }
+
+    @staticmethod
+    def defers(parameters: Parameters) -> bool:
+        """Returns True if its questions go through the maker's batch interface."""
+        return parameters.batch_interface
 
     @staticmethod
     def find_judge(name: str) -> MakersJudge | None:
@@ -297,7 +325,9 @@ class ChatEndpoint:
             self._about["thinking"] = f"sent: {json.dumps(switch)}" if switch else "nothing sent"
 
     def close(self) -> None:
-        """Closes the connections; cancels a request in progress."""
+        """Closes the connections; cancels a request in progress. Batches go on."""
+        if self._batches is not None:
+            self._batches.close()
         self.client.close()
 
     def about(self) -> dict[str, str]:
@@ -313,6 +343,30 @@ class ChatEndpoint:
         """
         return self.client.answers([self._question(request) for request in requests])
 
+    def defer(self, question: DeferredQuestion) -> None:
+        """Takes a question to be asked in a batch. May be called from several threads at once."""
+        assert self._batches is not None
+        request = question.request
+        plan = self._probe.plan(_form(request))
+        read = make_reader(self._reader(request, plan), self.client.clean)
+        self._batches.add(question, lambda: self._body(request, plan.fields), read)
+
+    def _make_batches(self) -> Batches:
+        assert self._maker is not None
+        assert self.parameters.api is not None
+        served = copy.copy(self.parameters)
+        served.attempt_timeout = served.deadline = SECONDS_FOR_ALL
+        client = Client(
+            served,
+            "judge",
+            lambda: self._alive,
+            LONGEST_RESULTS,
+            header=self._interface.header,
+            headers=self._interface.headers,
+        )
+        row = BATCH_INTERFACES[self.parameters.api]
+        return Batches(row, client, self._maker.company, self.parameters)
+
     # -- requests --
 
     def _refuse_unknown_keywords(self) -> None:
@@ -323,13 +377,22 @@ class ChatEndpoint:
         plan = self._probe.plan(_form(request))
         if plan.decision is not None:
             return self._prepare_decision_reply(plan.decision, request)
-        asked = self._prepare_chat(self._body(request, plan.fields))
+        posted, read = self._post_chat(self._body(request, plan.fields)), self._reader(request, plan)
 
         async def ask(client: Any) -> str | Reply:
-            answer = await asked(client)
-            return self._distribution(answer, plan, request) if request.form == PROBABILITIES else self._reply(answer)
+            return read(await posted(client))
 
         return self._catch_refusals(ask)
+
+    def _reader(self, request: JudgeRequest, plan: WayOfAsking) -> Callable[[str], str | Reply]:
+        """Returns what makes a reply of an answer's text, or raises `Failure`. It keeps no picture."""
+        request = replace(request, pictures={})
+
+        def read(text: str) -> str | Reply:
+            answer = self._completion(text)
+            return self._distribution(answer, plan, request) if request.form == PROBABILITIES else self._reply(answer)
+
+        return read
 
     def _catch_refusals(self, ask: Ask[str | Reply]) -> Ask[str | Reply]:
         """Returns the same, with an error of the server's that is a refusal as the answer that it is."""
@@ -408,9 +471,12 @@ class ChatEndpoint:
 
     # -- replies --
 
-    def _prepare_chat(self, body: JsonObject) -> Ask[Completion]:
+    def _post_chat(self, body: JsonObject) -> Ask[str]:
         path = self._interface.path.format(model=self.parameters.model)
-        posted = self.client.prepare_post(path, body, query=self.parameters.call.get("extra_query"))
+        return self.client.prepare_post(path, body, query=self.parameters.call.get("extra_query"))
+
+    def _prepare_chat(self, body: JsonObject) -> Ask[Completion]:
+        posted = self._post_chat(body)
 
         async def ask(client: Any) -> Completion:
             return self._completion(await posted(client))

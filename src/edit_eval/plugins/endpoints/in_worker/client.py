@@ -290,6 +290,10 @@ class Client:
         except Failure as failure:
             raise self._make_load_error(failure, self._wait_for(self._models(failure))) from None
 
+    def answer(self, ask: Ask[T], retries: int | None = None) -> T:
+        """Returns the answer to a request, with all its attempts. Raises `Failure`, and no canary is sent."""
+        return self._wait_for(self._ask(ask, retries))
+
     def try_answer(self, ask: Ask[T]) -> T | Failure:
         """Returns the answer to something that a server need not support, or why there is none. Raises `LoadError` if
         the server itself does not answer."""
@@ -320,16 +324,18 @@ class Client:
         A whole address must be the server's own, or by https on one of `hosts`.
         """
         assert self._post is not None
-        there = path
-        if not path.startswith(("http://", "https://")):
-            there = join_url(self.base_url, path)
-        elif not self._is_allowed_host(path, hosts):
-            text = f"{self._server} sends us on to {self.excerpt(urlsplit(path).netloc)}, which does not get the key"
-            raise Failure(text, again=False)
-        status, headers, body = await self._post.get(there, key=True)
+        status, headers, body = await self._post.get(self._find_address(path, hosts), key=True)
         if 200 <= status < 300:
             return body.decode("utf-8", "replace")
         raise self.read_failure(status, body.decode("utf-8", "replace"), headers)
+
+    def _find_address(self, path: str, hosts: Sequence[str]) -> str:
+        if not path.startswith(("http://", "https://")):
+            return join_url(self.base_url, path)
+        if not self._is_allowed_host(path, hosts):
+            text = f"{self._server} sends us on to {self.excerpt(urlsplit(path).netloc)}, which does not get the key"
+            raise Failure(text, again=False)
+        return path
 
     async def check_presence(self, path: str) -> CanaryFound:
         """Asks at the door of the work, with a bare GET that costs nothing: any answer shows that the server is up.
@@ -353,6 +359,13 @@ class Client:
         """Posts a form; returns the whole answer, whatever its status."""
         assert self._post is not None
         return WholeAnswer(*await self._post.form(path, fields, files))
+
+    async def post_bytes(
+        self, path: str, data: bytes, headers: Mapping[str, str], hosts: Sequence[str] = ()
+    ) -> WholeAnswer:
+        """Posts bytes with these headers; returns the whole answer, whatever its status. A whole address: as `get`."""
+        assert self._post is not None
+        return WholeAnswer(*await self._post.post_bytes(self._find_address(path, hosts), data, headers))
 
     async def post(self, path: str, body: object) -> WholeAnswer:
         """Posts JSON; returns the whole answer, whatever its status."""

@@ -48,6 +48,7 @@ from edit_eval.plugins.endpoints.in_worker.image_servers import (
     decode_picture,
     dialect_of,
     ending_of,
+    pack_mask,
     read_cost,
     values,
 )
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-TAKEN_BY_CALL = ("model", "prompt", "image", "image[]", "url", "url[]", "n", "size", "seed", "stream")
+TAKEN_BY_CALL = ("model", "prompt", "image", "image[]", "mask", "url", "url[]", "n", "size", "seed", "stream")
 LONGEST_PICTURE = 64 * 2**20
 """Most bytes of an answer: a PNG of 3840 x 2160 pixels of noise takes 33 million in base64."""
 TINY = 256
@@ -100,7 +101,8 @@ class ImageEndpoint:
         ] = "auto"
         """Which form fields the server is sent. auto: `openai` or `openai_fixed` for the names of OpenAI's models, else
         `open` (vLLM-Omni, SGLang, and all that take their fields or drop what they do not know). `litellm_gemini` and
-        `litellm_openrouter`: litellm's proxy before these two."""
+        `litellm_openrouter`: litellm's proxy before these two. `openai`, `openai_fixed`, `xinference` send a mask.
+        """
         size: str | None = "source"
         """Of the edit. source: the source's own, as near as the server can be asked for it; `WIDTHxHEIGHT`; `auto`, as
         the server understands it; null sends none."""
@@ -154,6 +156,11 @@ class ImageEndpoint:
         """Returns who gets what, unless it stays on this machine."""
         host = host_elsewhere(parameters)
         return {"leaves": f"pictures and instructions, for {host}"} if host else {}
+
+    @staticmethod
+    def takes_mask(parameters: ImageEndpoint.Parameters) -> bool:
+        """True if servers of its dialect edit in a mask."""
+        return dialect_of(parameters.dialect, parameters.model)[1].mask is not None
 
     @staticmethod
     def prices(parameters: ImageEndpoint.Parameters) -> EditPrice | None:
@@ -250,6 +257,8 @@ class ImageEndpoint:
         pictures = [scale_picture(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
         field = "image[]" if len(pictures) > 1 else "image"
         files = [(field, f"{name}.png", png(shown)) for name, shown in zip(request.pictures, pictures, strict=True)]
+        if request.mask is not None and self._dialect.mask is not None:
+            files.append(("mask", "mask.png", pack_mask(request.mask, pictures[0].size, self._dialect.mask)))
         fields = {"prompt": request.instruction, "model": self.parameters.model}
         fields |= {**self._fields(pictures[0].size, request.seed, tiny=tiny), **instead}
 

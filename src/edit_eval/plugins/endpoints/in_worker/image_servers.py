@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from edit_eval.errors import PictureError
 from edit_eval.pictures import SEVERAL, pixel_digest, read_picture
@@ -19,6 +19,10 @@ from edit_eval.plugins.endpoints.in_worker.vocabulary import AnswerEnding, read_
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+MaskForm = Literal["alpha", "white"]
+"""`alpha`: a PNG that is transparent where the picture may change. `white`: one that is white there, else black."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,8 @@ class Dialect:
     """Most pixels of a side."""
     ratio: float = math.inf
     """Highest ratio of the longer side to the shorter one."""
+    mask: MaskForm | None = None
+    """In which form a mask is sent; None: the server takes none, or does nothing with it."""
     own: bool = False
     """True if its list of models is what is loaded, so that another name means another model."""
     source: str
@@ -52,7 +58,7 @@ class Dialect:
     @property
     def revision(self) -> str:
         """Represents the row in keys, since it determines what is sent, and so the pixels."""
-        row = {name: value for name, value in asdict(self).items() if name not in ("tiny", "own", "source")}
+        row = {name: value for name, value in asdict(self).items() if name not in ("tiny", "mask", "own", "source")}
         return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
 
     def nearest(self, width: int, height: int) -> tuple[int, int]:
@@ -79,24 +85,29 @@ DIALECTS: Mapping[str, Dialect] = {
         own=True,
         source="vllm-omni 0.30.0 entrypoints/openai/api_server.py (edit_images); "
         "sglang 0.5.23 multimodal_gen/runtime/entrypoints/openai/image_api.py (edits). Both drop fields that they do "
-        "not know, without a word; both draw the noise on the GPU unless generator_device says otherwise",
+        "not know, without a word; both draw the noise on the GPU unless generator_device says otherwise. Neither "
+        "edits in a mask: sglang@0230ddc takes one and does nothing with it",
     ),
     "xinference": Dialect(
         fields={"response_format": "b64_json"},
         size="{}*{}",
+        mask="white",
         own=True,
         source="xinference 4.1.0 api/restful_api.py: a model of another name is taken in silence; the answer is a URL "
-        "unless response_format says otherwise; no seed in the signature, so it is sent, and the probe tells",
+        "unless response_format says otherwise; no seed in the signature, so it is sent, and the probe tells. A mask "
+        "goes to the pipeline as it is, for models that can be asked to inpaint",
     ),
     "openai": Dialect(
         fields={"output_format": "png"},
         seed=False,
+        mask="alpha",
         fewest=655_360,
         most=8_294_400,
         longest=3840,
         ratio=3.0,
         source="openai 3.54.0 types/image_edit_params.py: multiples of 16, 1:3 to 3:1, 3840x2160; pixels and edge as "
-        "in OpenAI's guide to image generation. Fields that it does not know are refused; it has no seed",
+        "in OpenAI's guide to image generation. Fields that it does not know are refused; it has no seed. Where "
+        "`mask` is transparent the first picture may change; a PNG of its size",
     ),
     "litellm_gemini": Dialect(
         fields={},
@@ -115,6 +126,7 @@ DIALECTS: Mapping[str, Dialect] = {
     "openai_fixed": Dialect(
         fields={"output_format": "png"},
         seed=False,
+        mask="alpha",
         sizes=((1024, 1024), (1536, 1024), (1024, 1536)),
         source="openai 3.54.0 types/image_edit_params.py: the standard sizes, for gpt-image-1.5 and gpt-image-1-mini",
     ),
@@ -178,6 +190,22 @@ def ending_of(document: object) -> AnswerEnding:
 
 
 # -- the pictures in it --
+
+
+def pack_mask(mask: Image, size: tuple[int, int], form: MaskForm) -> bytes:
+    """Returns a request's mask as a PNG for a picture of that size."""
+    from PIL import Image as Images
+    from PIL import ImageOps
+
+    shown = mask.resize(size, Images.Resampling.NEAREST)
+    if form == "alpha":
+        transparent = Images.new("RGBA", size)
+        transparent.putalpha(ImageOps.invert(shown))
+        shown = transparent
+    data = io.BytesIO()
+    shown.save(data, "PNG")
+    return data.getvalue()
+
 
 LEAST_SHARE = 1 / 25
 """The least area of a picture that may be an edit, as a share of the source's: below it, it is a draft, or nothing."""

@@ -95,16 +95,25 @@ class Posting:
     async def form(
         self, path: str, fields: Mapping[str, str], files: Sequence[tuple[str, str, bytes]]
     ) -> tuple[int, Any, str]:
-        """Posts a form of fields and PNGs (field, file name, bytes), in this order; returns and raises the same."""
+        """Posts a form of fields and files (field, file name, bytes: JSON lines or a PNG, by the name), in this order;
+        returns and raises the same."""
         import aiohttp
 
         form = aiohttp.FormData()
         for name, value in fields.items():
             form.add_field(name, value)
         for field, name, data in files:
-            form.add_field(field, data, filename=name, content_type="image/png")
+            kind = "application/jsonl" if name.endswith(".jsonl") else "image/png"
+            form.add_field(field, data, filename=name, content_type=kind)
         own = {name: value for name, value in self._headers.items() if name.lower() != "content-type"}
         response, answer = await self._sent("POST", self._address(path, False, None), form, own)
+        return response.status, response.headers, _text(response, answer)
+
+    async def post_bytes(self, address: str, data: bytes, headers: Mapping[str, str]) -> tuple[int, Any, str]:
+        """Posts bytes to an address, with the key and `headers`; returns and raises the same."""
+        from yarl import URL
+
+        response, answer = await self._sent("POST", URL(address, encoded=True), data, {**self._headers, **headers})
         return response.status, response.headers, _text(response, answer)
 
     async def get(self, address: str, *, key: bool) -> tuple[int, Any, bytes]:

@@ -151,6 +151,81 @@ def _normal(word: str) -> str:
     return re.sub(r"[\s-]+", "_", word.strip().rpartition(".")[2].lower())
 
 
+# -- what becomes of a batch --
+
+
+class BatchStage(Enum):
+    """Where a batch is."""
+
+    WAITS = "waits"
+    DONE = "done"
+    SHORT = "ended before its end"
+    FAILED = "not taken"
+    UNKNOWN = "unknown"
+    """A word that is not known: it is never taken for an end."""
+
+
+class BatchOutcome(Enum):
+    """What has become of a question in a batch."""
+
+    ANSWER = "answer"
+    ERROR = "error"
+    UNASKED = "not asked"
+    UNKNOWN = "unknown"
+    """A word that is not known: never an answer."""
+
+
+class BatchWords(NamedTuple):
+    """Words of one meaning, as `EndingWords`."""
+
+    words: str
+    meaning: BatchStage | BatchOutcome
+    source: str
+
+
+BATCH_STATES: tuple[BatchWords, ...] = (
+    BatchWords("validating in_progress finalizing cancelling", BatchStage.WAITS, "openai 3.57.0 types/batch.py"),
+    BatchWords("completed", BatchStage.DONE, "openai 3.57.0 types/batch.py"),
+    BatchWords("expired cancelled", BatchStage.SHORT, "openai 3.57.0 types/batch.py: with what was done by then"),
+    BatchWords("failed", BatchStage.FAILED, "openai 3.57.0 types/batch.py; google-genai 3.6.1 JobState"),
+    BatchWords("canceling", BatchStage.WAITS, "anthropic 2.14.0 types/messages/message_batch.py"),
+    BatchWords("ended", BatchStage.DONE, "anthropic 2.14.0 types/messages/message_batch.py: each result says how"),
+    BatchWords("queued pending running paused updating", BatchStage.WAITS, "google-genai 3.6.1 JobState"),
+    BatchWords("succeeded partially_succeeded", BatchStage.DONE, "google-genai 3.6.1 JobState"),
+)
+BATCH_RESULTS: tuple[BatchWords, ...] = (
+    BatchWords("succeeded", BatchOutcome.ANSWER, "anthropic 2.14.0 types/messages/message_batch_result.py"),
+    BatchWords("errored", BatchOutcome.ERROR, "anthropic 2.14.0 types/messages/message_batch_result.py"),
+    BatchWords("canceled expired", BatchOutcome.UNASKED, "anthropic 2.14.0 types/messages/message_batch_result.py"),
+    BatchWords("batch_expired batch_cancelled", BatchOutcome.UNASKED, "OpenAI: platform.openai.com/docs/guides/batch"),
+)
+_STAGES = {word: row.meaning for row in BATCH_STATES for word in row.words.split()}
+_OUTCOMES = {word: row.meaning for row in BATCH_RESULTS for word in row.words.split()}
+
+
+def read_stage(word: str) -> BatchStage:
+    """Reads where a batch is; Google's words have `BATCH_STATE_` or `JOB_STATE_` before them."""
+    found = _STAGES.get(_normal(word.rpartition("_STATE_")[2]))
+    return found if isinstance(found, BatchStage) else BatchStage.UNKNOWN
+
+
+def read_outcome(word: str) -> BatchOutcome:
+    """Reads what has become of a question in a batch."""
+    found = _OUTCOMES.get(_normal(word))
+    return found if isinstance(found, BatchOutcome) else BatchOutcome.UNKNOWN
+
+
+ERROR_STATUSES: Mapping[object, int] = {
+    **{"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403},
+    **{"not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500},
+    **{"timeout_error": 504, "overloaded_error": 529},
+    **{1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401},
+}
+"""The status of an error that comes without one, as in the results of a batch: by Anthropic's types (anthropic 2.14.0
+types/shared; platform.claude.com: errors), and by google.rpc.Code (googleapis google/rpc/code.proto)."""
+CANCELLED = 1
+"""The google.rpc.Code of what was not done."""
+
 # -- what an error says --
 
 
@@ -260,6 +335,7 @@ ERRORS: tuple[ErrorWords, ...] = (
     ErrorWords(r"\bunavailable_error\b", Says.BUSY, "llama.cpp while it loads: mostlygeek/llama-swap#146"),
     ErrorWords(r"(?:model|server|engine) is (?:currently )?(?:overloaded|busy)", Says.BUSY, "Gemini; cline/cline#440"),
     ErrorWords(r"due to high demand", Says.BUSY, "Replicate's E003"),
+    ErrorWords(r"\btoken_limit_exceeded\b", Says.BUSY, "OpenAI's batches: openai/openai-python#2084"),
 )
 
 

@@ -35,7 +35,7 @@ from PIL import Image
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
-from edit_eval.masks import NO_MASK
+from edit_eval.masks import find_mask_fault
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
@@ -137,7 +137,7 @@ def _measure_edit(request: JudgeRequest, bicubic: bool) -> Reply:
         if target != "source":
             maps, more = _compare_pixels(pictures["source"], pictures["edit"])
             words += ["outside the mask against the source", *more]
-        if why := _no_mask(pictures["mask"], pictures["source"].size):
+        if why := find_mask_fault(pictures["mask"], pictures["source"].size):
             words.append(f"nothing is measured outside the mask: {why}")
         else:
             outside, more = _outside(pictures["mask"], pictures["source"].size, pictures["edit"].size)
@@ -176,18 +176,6 @@ def _scale_picture(
         return picture, []
     words = f"the {name} was scaled from {picture.width}x{picture.height} to {size[0]}x{size[1]}"
     return picture.resize(size, filter), [words]
-
-
-def _no_mask(mask: Image.Image, size: tuple[int, int]) -> str:
-    """Returns why a mask does not say where a picture of that size may change."""
-    if why := mask.info.get(NO_MASK):
-        return str(why)
-    (width, height), (wide, high) = mask.size, size
-    if min(abs(width * high / height - wide), abs(height * wide / width - high)) > max(
-        1.0, wide / width, high / height
-    ):
-        return f"the mask has another shape ({width}x{height}) than the source ({wide}x{high})"
-    return ""
 
 
 def _outside(mask: Image.Image, size: tuple[int, int], before: tuple[int, int]) -> tuple[Any, list[str]]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from edit_eval.config.families import encoder_lineages, find_shared_families, judge_lineage, share_a_family
 from edit_eval.config.known_weights import find_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINES
 from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES, LINEAGES, lineage_of_name
+from edit_eval.plugins.preparation.families import encoder_lineages, find_shared_families, judge_lineage, share_a_family
 
 
 def section(name: str, **parameters: Any) -> ModelSection:
