@@ -170,10 +170,11 @@ class Plan:
     """All simulated combinations."""
 
     combinations: tuple[Combination, ...]
+    """Empty if it is not known how long a model takes."""
     best: int | None
     """The shortest combination known to fit into memory; None if there is none."""
-    chosen: int
-    """The configuration's own combination."""
+    chosen: int | None
+    """The configuration's own combination; None if there is none."""
     samples: int
     devices: int
     durations: Mapping[str, Duration]
@@ -182,6 +183,8 @@ class Plan:
     too short, if it is known to be."""
     gpu_memory: float | None = None
     """Free GiB on each GPU, if given."""
+    unknown: tuple[str, ...] = ()
+    """Models of which it is not known how long they take, by name."""
     sizes: tuple[ClusterSize, ...] = ()
     """With `--nodes`: the same on fewer machines, beside all of them."""
     cost: float | None = None
@@ -217,6 +220,7 @@ class Plan:
                 for key, (count, controls) in self.work.items()
             },
             **({} if self.cost is None else {"cost_usd": self.cost}),
+            **({"unknown_durations": list(self.unknown)} if self.unknown else {}),
             **(
                 {"sizes": [size.as_plain() for size in self.sizes], "cheapest": self.cheapest, "fastest": self.fastest}
                 if self.sizes
@@ -250,7 +254,8 @@ def make_plan(
     asked in rounds and steps are planned with all of them; the first round of battles is reported beside. `machine` is
     this machine by default. With a `cluster` the limit of loads is per machine, or for all machines together if they
     share a disk, and other numbers of machines are compared.
-    Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
+    Nothing is simulated while it is not known how long a model takes; all else is as it would be.
+    Raises `ConfigurationError` for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(Text("--samples {}: at least 1", samples))
@@ -279,7 +284,8 @@ def make_plan(
     notes += [*_askings(experiment, work), *_words(configuration, experiment, work, seen)]
     own = (execution.schedule, execution.order, placement)
     every = len(work.tasks()) <= ALL_COMBINATIONS_UP_TO
-    ways = [*itertools.product(SCHEDULES, ORDERS, PLACEMENTS)] if every else [own]
+    unknown = tuple(section.name for key, section in configuration.models.items() if key not in durations)
+    ways = [] if unknown else [*itertools.product(SCHEDULES, ORDERS, PLACEMENTS)] if every else [own]
     often = {f"judge:{name}": each * experiment.readings for name, each in experiment.questions_per_edit.items()}
     at_once = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     timing = timing_of(durations, often, capacity=at_once)
@@ -305,17 +311,18 @@ def make_plan(
     plan = Plan(
         tuple(made),
         best,
-        ways.index(own),
+        ways.index(own) if ways else None,
         work.samples,
         len({d for model in models for place in model.places for d in place}),
         durations,
         tuple(notes),
         gpu_memory,
+        unknown,
         cost=estimate_cost(prices_of(configuration), work.work_counts),
         controls=work.controls,
         work=work.work_counts,
     )
-    if cluster is None:
+    if cluster is None or unknown:
         return plan
     mine, cluster_sizes = made[ways.index(own)].prediction, []
     tasks = work.tasks(by_category=execution.order == "by_category")
