@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from edit_eval.plugins.gate.breakages import Breakage
 from edit_eval.plugins.gate.distances import Distance
-from edit_eval.plugins.gate.sameness import Distances, NoiseTest, own_percentile, smallest_limit
+from edit_eval.plugins.gate.sameness import Distances, NoiseTest, own_percentile, smallest_limit, typical
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.levels import ALPHA
 from edit_eval.text import Text
 
 
@@ -117,7 +114,7 @@ def _row_document(row: DistanceRow) -> dict[str, Any]:
     return {
         "name": row.distance.name,
         "within": plain(row.limit),
-        "median": plain(float(np.median(row.values))),
+        "median": plain(typical(row.values)),
         "furthest": plain(float(row.values.max())),
         "smallest_that_holds": plain(row.smallest),
         "own_95th_percentile": None if row.own is None else plain(own_percentile(row.own)),
@@ -164,7 +161,7 @@ def distances_table(rows: Sequence[DistanceRow]) -> Table[DistanceRow]:
 
     columns: list[Column[DistanceRow]] = [
         Column(Text("distance"), lambda row: row.distance.words, kind="name"),
-        Column(Text("typical"), lambda row: row.show(float(np.median(row.values)))),
+        Column(Text("typical"), lambda row: row.show(typical(row.values))),
         Column(Text("furthest"), lambda row: row.show(float(row.values.max()))),
         Column(Text("reference from itself (95 %)"), own, short=Text("itself")),
         Column(Text("smallest D that holds"), lambda row: row.show(row.smallest), short=Text("D holds")),
@@ -181,7 +178,7 @@ def describe_noise_test(row: DistanceRow, test: NoiseTest) -> Text:
         "further": Text("further than the reference's second run"),
     }
     said = Text("few enough") if test.passes else Text("not shown to be few enough")
-    if not test.passes and test.p_further <= ALPHA:
+    if not test.passes and test.is_more_than_chance:
         said = Text("more than chance")
     if not test.passes and (needed := test.pictures_needed):
         said += Text("; {} pictures would do, if this is how it is", needed)

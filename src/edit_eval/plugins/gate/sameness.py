@@ -59,6 +59,11 @@ class NoiseTest(NamedTuple):
         return self.z > float(ndtri(1 - ALPHA))
 
     @property
+    def is_more_than_chance(self) -> bool:
+        """True if the candidate is shown to be further away than the reference's second run."""
+        return self.p_further <= ALPHA
+
+    @property
     def pictures_needed(self) -> int | None:
         """With how many pictures it would pass 4 times in 5, if the shares are as they were seen; None: with none."""
         if self.candidate - self.again >= NOISE_TESTS[self.kind] * self.pictures:
@@ -98,6 +103,11 @@ def pictures_needed(outside: int, pictures: int) -> int | None:
         if allowed is not None and binom.cdf(allowed, number, share) >= POWER:
             return number
     return None
+
+
+def typical(distances: Distances) -> float:
+    """Returns their median."""
+    return float(np.median(distances))
 
 
 def own_percentile(again: Distances) -> float:

@@ -273,11 +273,7 @@ def make_plan(
     choices = choose(configuration, models, machine)
     placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
-    for section in configuration.edit_models.values():
-        notes += [Text("{}: {}", section.name, line) for line in card_lines(card_of(section, configuration.folder))]
-    for section in configuration.models.values():
-        card = card_of(section, configuration.folder)
-        notes += [finding.text for finding in sale_findings(card, section.name)]
+    notes += _describe_cards(configuration)
     sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
     every_sample = everything or experiment.samples
     work = ImaginedWork(experiment, every_sample, sizes, pilot=execution.pilot, samples=samples)
@@ -324,23 +320,36 @@ def make_plan(
     )
     if cluster is None or unknown:
         return plan
-    mine, cluster_sizes = made[ways.index(own)].prediction, []
+    mine = made[ways.index(own)].prediction
     tasks = work.tasks(by_category=execution.order == "by_category")
-    over = mine.makespan / mine.lower_bound if mine.lower_bound else 1.0
+
+    def predict_fewer(machines: ImaginedMachine) -> float:
+        """Returns the seconds on fewer machines. Raises `ConfigurationError` if they are too few for a replica."""
+        its = _models(configuration, machines, machines)
+        if every:
+            return simulate_way(its, machines, own).makespan
+        over = mine.makespan / mine.lower_bound if mine.lower_bound else 1.0
+        return over * lower_bound(its, tasks, timing, swap=placement == "swap")
+
+    sizes_of_cluster = []
     for nodes in cluster.sizes:
-        seconds, whole = mine.makespan, True
+        seconds = mine.makespan
         if nodes != cluster.nodes:
-            fewer = replace(imagined or ImaginedMachine(), count=nodes * cluster.gpus, nodes=nodes)
             try:
-                its = _models(configuration, fewer, fewer)
-            except ConfigurationError:  # too few for a replica
+                seconds = predict_fewer(replace(imagined or ImaginedMachine(), count=nodes * cluster.gpus, nodes=nodes))
+            except ConfigurationError:
                 continue
-            if whole := every:
-                seconds = simulate_way(its, fewer, own).makespan
-            else:
-                seconds = over * lower_bound(its, tasks, timing, swap=placement == "swap")
-        cluster_sizes.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
-    return replace(plan, sizes=tuple(cluster_sizes))
+        whole = every or nodes == cluster.nodes
+        sizes_of_cluster.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
+    return replace(plan, sizes=tuple(sizes_of_cluster))
+
+
+def _describe_cards(configuration: Configuration) -> list[str]:
+    """Returns what is known of closed models beforehand, and of their sale."""
+    editors, every = configuration.edit_models.values(), configuration.models.values()
+    folder = configuration.folder
+    lines: list[str] = [Text("{}: {}", one.name, line) for one in editors for line in card_lines(card_of(one, folder))]
+    return lines + [finding.text for one in every for finding in sale_findings(card_of(one, folder), one.name)]
 
 
 def timing_of(durations: Mapping[str, Duration], often: Mapping[str, float] | None = None, **more: Any) -> Durations:
