@@ -300,11 +300,7 @@ def readings_of(results: Results) -> dict[str, JudgeReadings]:
     """Returns the readings of each judge that was asked."""
     readings = {}
     for judge in results.judges:
-        judged = [
-            judgement
-            for judgement in results.unique_results.judgements
-            if judgement.judge == judge and judgement.readings
-        ]
+        judged = [judgement for judgement in results.judgements if judgement.judge == judge and judgement.readings]
         if judged:
             readings[judge] = JudgeReadings(
                 readings=max(len(judgement.readings) for judgement in judged),

@@ -268,9 +268,7 @@ class _Work:
         runs = [self.reference.run, self.candidate.run]
         results = [run.results for run in runs if run]
         clusters = {sample.id: sample.cluster for sample in results[0].samples}
-        first, second = (
-            {(edit.sample_id, edit.edit_seed): edit for edit in each.edits if not edit.made_in} for each in results
-        )
+        first, second = ({(edit.sample_id, edit.edit_seed): edit for edit in each.edits} for each in results)
         return [
             EditPair(
                 clusters[name[0]],
