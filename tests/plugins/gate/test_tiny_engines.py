@@ -46,8 +46,7 @@ def settings(folder: Path, tiny_models: Path, engine: str = "", **params: Any) -
     ids=["itself", "bf16", "int8", "cache", "a step fewer", "no guidance", "other seed"],
 )
 def test_engines(folder: Path, tiny_models: Path, candidate: dict[str, Any], named: list[str], levels: float) -> None:
-    for name in ("candidate", "seeds"):
-        shutil.rmtree(folder / "gate" / name, ignore_errors=True)
+    shutil.rmtree(folder / "gate/candidate", ignore_errors=True)
     both = [settings(folder, tiny_models, **each) for each in ({}, candidate)]
     answer = hold_same_editor(*both, folder=folder / "gate")
     assert answer.ending == ("unknown" if candidate else "bit_equal"), "four pictures show nothing else"

@@ -17,6 +17,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from edit_eval.asking import load_samples, make_experiment
+from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError, Stopped
@@ -338,7 +339,7 @@ class _Work:
         """The reference's second run, or why there is none."""
         reference = self.reference
         if reference.finished and reference.run is not None:
-            there = reference.run.path.parent / AGAIN
+            there = reference.run.path.parent / self._name_run(AGAIN, reference)
             if (there / "config").is_dir() and _same_models(Run(there), reference.run):
                 return Run(there), Text("")
             return None, Text("the reference is a finished run and cannot be run again: its own noise is not known")
@@ -355,12 +356,27 @@ class _Work:
                 "not bit-equal: the reference is run again on {} pictures, to see how far it is from itself", len(taken)
             )
         )
-        return self._run(AGAIN, reference.configuration, {section.name: section}, ids), Text("")
+        return self._run(AGAIN, reference, reference.configuration, {section.name: section}, ids), Text("")
 
-    def _run(self, name: str, by: Configuration, models: Mapping[str, ModelSection], ids: Sequence[str]) -> Run:
-        asked = _only_edits(by, models, ids)
-        check_resumed(self.folder / name, asked, lambda line: None)
-        return evaluate(asked, run_dir=self.folder / name, command=self.command, report=False)
+    def _run(
+        self, what: str, of: _Engine, by: Configuration, models: Mapping[str, ModelSection], ids: Sequence[str]
+    ) -> Run:
+        """Returns a further run of one of the two, as far as it could be made."""
+        asked, folder = _only_edits(by, models, ids), self.folder / self._name_run(what, of)
+        check_resumed(folder, asked, lambda line: None)
+        try:
+            return evaluate(asked, run_dir=folder, command=self.command, report=False)
+        except Stopped as stopped:
+            if not (folder / "config").is_dir():
+                raise
+            self.tell(Text("{}: {}", folder, stopped))
+            return Run(folder)
+
+    def _name_run(self, what: str, of: _Engine) -> str:
+        """Returns the name of a folder that belongs to the pictures of one of the two: another build, with the same
+        configuration, has another."""
+        assert of.run is not None
+        return f"{what}-{digest([(*_key(edit), edit.pixels) for edit in of.run.results.edits])[:12]}"
 
     @cached_property
     def _own_edits(self) -> Mapping[tuple[str, int], tuple[Edit, Path]]:
@@ -536,7 +552,9 @@ class _Work:
             broken = list_broken(section, self.reference.experiment.edit_models[0].parameters)
             other = {"name": "another_seed", "seed": section.seed + OTHER_SEED}
             self.tell(Text("the reference is run on {} pictures as if something were broken", len(ids)))
-            run = self._run("broken", by, {**broken, "another_seed": section.model_copy(update=other)}, ids)
+            run = self._run(
+                "broken", self.reference, by, {**broken, "another_seed": section.model_copy(update=other)}, ids
+            )
             yield from find_by_trying(tried, broken, _pictures_of(run))
             noise = find_other_noise(tried, _pictures_of(run))
         section, by = self.candidate.section, self.candidate.configuration
@@ -544,7 +562,7 @@ class _Work:
             self.tell(Text("the candidate is run on {} pictures with another seed", len(ids)))
             seeds = {"again": section.seed, "another_seed": section.seed + OTHER_SEED}
             models = {name: section.model_copy(update={"name": name, "seed": seed}) for name, seed in seeds.items()}
-            if seed := find_seed(tried, _pictures_of(self._run("seeds", by, models, ids))):
+            if seed := find_seed(tried, _pictures_of(self._run("seeds", self.candidate, by, models, ids))):
                 yield seed
         if noise:
             yield noise
