@@ -5,7 +5,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test linted tested quick check deep elsewhere models sdks apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
+.PHONY: demo test linted tested quick check deep elsewhere models sdks apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu lowest clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -34,6 +34,9 @@ deep: .venv/.judge  ## more draws, pages, kills and real models of each kind tha
 elsewhere: .venv/.dev  ## `make tested` by the other Pythons, in a folder with a blank, as an ordinary user, and pages with each set of browsers; fifteen minutes
 	.ci/browsers
 	.ci/elsewhere
+
+lowest: .venv/.uv  ## the core with the lowest versions that pyproject.toml allows: a demo, and what reads it; two minutes
+	.ci/lowest
 
 models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2

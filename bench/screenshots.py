@@ -293,7 +293,7 @@ def made(name: str, again: bool) -> Path:
     if picture.where or (marker.exists() and not again):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    shutil.copytree(ROOT / "examples", folder / "examples")
     if picture.prepare:
         picture.prepare(folder, environment(folder))
     elif (page := DOCS / f"{name}.md").exists():

@@ -104,7 +104,9 @@ def test_rounds_are_added_while_models_cannot_be_told_apart(made: Run, tmp_path:
     again = evaluate(written, run_dir=tmp_path / "run", report=False, spectator=Ears())
     assert asked(again) == asked(run)
     plan = plan_of(written, from_run=run.path)
-    assert any(f"36 to {of.battles} battles, so 72 to {asked(run)} answers" in note for note in plan.notes)
+    assert any(
+        f"{of.battles} battles, so {asked(run)} answers, if all 3 rounds are asked" in note for note in plan.notes
+    )
     with pytest.raises(ConfigurationError, match="`extended` takes 4 edit models or more"):
         evaluate(configuration(made.path.parent, ORDER, pairs="extended", rounds=2), run_dir=tmp_path / "few")
 

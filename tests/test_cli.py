@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from PIL import Image
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
 from edit_eval import asking, cli, evaluation, run
@@ -21,7 +22,7 @@ from edit_eval.execution.findings import Finding
 from edit_eval.execution.options import RunOptions
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.verbs.command_line import GROUPS, app, command_of
-from small_benchmark import sample_id
+from small_benchmark import configuration, sample_id, write_benchmark
 
 FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--sample-ids", "--devices"}
 ALWAYS = {"--help", "--debug"}
@@ -382,6 +383,37 @@ def test_a_named_folder_is_told_what_reuse_would_save_before_it_starts(
     assert said in again.err.partition("loaded: ")[0]
     for more in (["--run-dir", "other", "--reuse", earlier], ["--run-dir", "new"]):
         assert "already has" not in command("run", finished.config, *more, *plain).err
+
+
+def test_a_finished_edit_without_a_file_wants_the_file_and_no_retry(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    edits = tmp_path / "edits"
+    edits.mkdir()
+    models = {"diffusion_model": {"type": "image_folder", "params": {"folder": str(edits)}}}
+    write_benchmark(tmp_path, 3)
+    path = tmp_path / "finished.yaml"
+    path.write_text(yaml.safe_dump({**configuration(tmp_path), **models}, allow_unicode=True), "utf-8")
+    for number in range(2):
+        Image.new("RGB", (24, 16), (9, 99, 10 * number)).save(edits / f"{sample_id(number)}.png")
+    for more in ([], ["--retry", "edit_failed"]):
+        ended = command("run", path, "--progress", "none", *more)
+        assert ended.code == 3
+        assert "1 score is missing because a finished edit has no file: put it in its folder" in folded(ended.out)
+        assert "edit-eval run with --retry" not in folded(ended.out)
+        assert "lists the rest; a finished edit without a file needs the file: put it there, and run" in ended.err
+    Image.new("RGB", (24, 16), (9, 99, 200)).save(edits / f"{sample_id(2)}.png")
+    ended = command("run", path, "--progress", "plain")
+    assert ended.code == 0, ended.err
+    assert "to do: 1 edit, 1 judgement" in ended.err
+    ended = command("run", path, "--run-dir", "other", "--progress", "plain")
+    assert ended.err.count("already has") == 1, "what is in two runs is offered once"
+
+
+def folded(text: str) -> str:
+    """A text without its lines' ends."""
+    return " ".join(text.split())
 
 
 def test_flags_reach_the_configuration(command: Command, tmp_path: Path, undrawn: None) -> None:

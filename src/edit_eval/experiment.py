@@ -205,31 +205,26 @@ class Experiment:
     def questions_by_judge(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
         """For each judge, the questions about each sample; none about a bad one, one beside the filters, and one whose
         tags say that it is not asked about it."""
-        made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
-        equal: dict[str, int] = {}
+        made: dict[str, list[tuple[SampleQuestion, ...]]] = {}
         by_judge = {}
         tags = {tag for sample in self.samples for tag in sample.tags}
         for judge in self.judges:  # judges of one protocol share its questions
-            key = digest([judge.section.model_dump(mode="json", exclude={"retries"}), judge.texts])
-            number = equal.setdefault(key, len(equal))
-            if number not in made:
+            alone = judge.name if f"{UNASKED}{judge.name}" in tags or not self.samples else ""
+            key = digest([judge.section.model_dump(mode="json", exclude={"retries"}), judge.texts, alone])
+            if key not in made:
                 light: Light = {}
-                made[number] = [
-                    () if sample.id in self.beside else ask(judge.protocol, sample, light) for sample in self.samples
-                ]
-            by_judge[judge.name] = made[number]
-            if (tag := f"{UNASKED}{judge.name}") in tags or not self.samples:  # then it shares its list with no other
-                asked = zip(self.samples, made[number], strict=True)
-                by_judge[judge.name] = [() if tag in sample.tags else questions for sample, questions in asked]
+                made[key] = [self._ask(judge, sample, light) for sample in self.samples]
+            by_judge[judge.name] = made[key]
         return by_judge
+
+    def _ask(self, judge: AskedJudge, sample: Sample, light: Light) -> tuple[SampleQuestion, ...]:
+        unasked = sample.id in self.beside or f"{UNASKED}{judge.name}" in sample.tags
+        return () if unasked else ask(judge.protocol, sample, light)
 
     def append(self, sample: Sample) -> None:
         """Adds a sample behind all others, where `samples` is a list that was empty; `store.matrix.Matrix.append` adds
         its edit. Exceptions of a protocol that cannot ask about it pass through."""
-        asked = [
-            () if f"{UNASKED}{judge.name}" in sample.tags else ask(judge.protocol, sample, self._light)
-            for judge in self.judges
-        ]
+        asked = [self._ask(judge, sample, self._light) for judge in self.judges]
         for judge, questions in zip(self.judges, asked, strict=True):
             self.questions_by_judge[judge.name].append(questions)
         cast("list[Sample]", self.samples).append(sample)

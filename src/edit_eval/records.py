@@ -342,9 +342,6 @@ class Judgement:
     """Tokens read and written in all, as counted by the judge's server; zeros if it does not say."""
     other: str = ""
     """In a battle, the edit model of the second edit. Empty if one edit was judged."""
-    made_in: str = ""
-    """For a judgement of an edit that was kept from an earlier round, or of a battle with one: the column, or the two,
-    `A : B`, that the judge was asked about. It is that judgement, at no cost. Empty if the judge was asked."""
     free: int = 0
     """Number of its answers that were given about another judgement, where the judge would be asked the very same:
     they are no costs of this one."""
@@ -712,12 +709,15 @@ class Results:
 
     @cached_property
     def unique_results(self) -> Results:
-        """The same with every edit and every answer once: without what was kept from an earlier round, which refers to
-        them. For whatever asks how an edit model, a judge or a device did, and not what a column's edits are worth."""
-        if not any(edit.made_in for edit in self.edits):
+        """The same without the edits that were kept from an earlier round, and what is said of them there: each edit
+        once, for who chooses among edits."""
+        kept = {(edit.sample_id, edit.edit_model, edit.edit_seed) for edit in self.edits if edit.made_in}
+        if not kept:
             return self
-        kinds = ("edits", "judgements", "battles", "critiques")
-        own: Any = {kind: tuple(each for each in getattr(self, kind) if not each.made_in) for kind in kinds}
+        own: Any = {
+            kind: tuple(e for e in getattr(self, kind) if (e.sample_id, e.edit_model, e.edit_seed) not in kept)
+            for kind in ("edits", "judgements", "critiques")
+        }
         return replace(self, **own)
 
 

@@ -142,7 +142,6 @@ class InPlace:
         else:
             self._say(number, "done", task=task, results=results, seconds=0.01, **_charged(model), memory={})
 
-
     def _deferred(self, number: int, task: int, request: Any, submitted: Any) -> DeferredQuestion:
         def note(bought: Any) -> threading.Event:
             self._say(number, "submitted", task=task, **bought)

@@ -217,7 +217,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                 for sample in self.want.samples
                 for seed in self.want.seeds
             ]
-            tried = Counter(edit.status for edit in made if edit.status != "skipped" and not edit.kept)
+            tried = Counter(edit.status for edit in made if edit.status != "skipped")
             self.check("summary: edits tried", counts["edit_model"], sum(tried.values()), counts["total"])
             for status in ("edit_failed", "edit_refused"):
                 self.check(f"summary: edits {status}", counts["edit_model"], tried[status], counts[status]["count"])
@@ -542,7 +542,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                 for sample in self.want.samples
                 for seed in self.want.seeds
             ]
-            tried = [edit for edit in made if edit.status != "skipped" and not edit.kept]
+            tried = [edit for edit in made if edit.status != "skipped"]
             lost = sum(edit.status != "ok" for edit in tried)
             self.check(
                 f"{verb}: failed",
@@ -638,7 +638,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         for judge, agreement in said["judges"].items():
             asked, unscored = 0, Counter[str]()
             for column, place in itertools.product(self.want.columns, self.want.places()):
-                if self.want.is_asked(column, judge, place):
+                edit = self.want.edit(column, place.sample, place.seed)
+                if edit.status == "ok" and not edit.kept:
                     asked += 1
                     unscored[self.want.judgement(column, judge, place).outcome[0]] += 1
             self.check("agreement: asked", judge, asked, agreement["asked"])

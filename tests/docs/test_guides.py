@@ -24,16 +24,18 @@ RUN = ("sh", "python", "yaml")
 OWN_TESTS = {"models-and-judges.md", "python.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
 WITH_WEIGHTS = {"your-protocol.md"}
 """Pages whose judge needs weights: `test_your_protocol.py` types them with tiny ones."""
+WITH_SERVERS = {"gate.md"}
+"""Pages whose servers `test_gate.py` starts."""
 """Pages of reference, whose blocks have tests of their own."""
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
 GUIDES = [
     page
     for page in PAGES
-    if page.name not in {*OWN_TESTS, *WITH_WEIGHTS} and any(b.language in RUN for b in blocks(page))
+    if page.name not in {*OWN_TESTS, *WITH_WEIGHTS, *WITH_SERVERS} and any(b.language in RUN for b in blocks(page))
 ]
 TRANSLATED = sorted((DOCS / "zh").glob("*.md"))
-CONFIGURED = [*GUIDES, *READMES, *(DOCS / name for name in WITH_WEIGHTS)]
+CONFIGURED = [*GUIDES, *READMES, *(DOCS / name for name in sorted(WITH_WEIGHTS | WITH_SERVERS))]
 
 
 def named(page: Path) -> str:

@@ -26,6 +26,7 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.remarks import few_images, footnotes, unshown_lines
 from edit_eval.reporting.report import markdown
 from edit_eval.reporting.results_sheet import coverage_words, print_answer, print_summary
+from edit_eval.reporting.table import Column, Table, print_sheet
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.statistics.comparison import compare_models
@@ -87,6 +88,34 @@ def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> N
     assert "95% interval" in head
     assert "Max" not in head
     assert any(line.startswith(f"{name} ") for line in lines)
+
+
+def test_no_word_of_a_groups_heading_is_broken_for_figures_that_can_be_spared() -> None:
+    columns: tuple[Column[str], ...] = (
+        Column("Model", lambda row: row[-1], "name"),
+        Column("Mean", lambda row: "5.00"),
+        Column("Max", lambda row: "9.90", spare=True),
+    )
+    rows = ["Environmental a", "Environmental b", "Social a", "Social b"]
+    table = Table(columns, rows, group=Column("Category", lambda row: row.split()[0], "name"))
+    for width, spared in ((21, "Max"), (60, "no such")):
+        console = Console(file=io.StringIO(), width=width)
+        print_sheet([table], console)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert "Environmental" in text
+        assert ("Max" in text) == (spared != "Max")
+
+
+def test_the_weakest_category_says_of_how_many_it_is(several: Report) -> None:
+    console = Console(file=io.StringIO(), width=1000, color_system=None)
+    print_answer(several.summary, Path("runs/a"), console)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    _, count, whole = re.search(
+        r"Weakest category of [^:]+: (\S+) \(\d\.\d+, n (\d+); all: \d\.\d+, n (\d+)\)\.", said
+    ).groups()
+    first = next(part for part in several.summary.results if f"of {part.edit_model}:" in said)
+    assert int(whole) == first.headline_numbers.n
+    assert int(count) in {block.n for block in first.headline_numbers.categories.values()}
 
 
 def test_coverage_comes_first(incomplete: Report) -> None:

@@ -352,9 +352,9 @@ def test_controls_are_judged_beside_everything_else() -> None:
 def test_only_a_control_that_shows_an_edit_needs_one() -> None:
     matrix = small_matrix(2, controls=1)
     first = matrix.cells.edits
-    assert [matrix.is_there(first + n) for n in range(3)] == [True, True, False]
+    assert [matrix.what_lacks(first + n) is None for n in range(3)] == [True, True, False]
     matrix.set_edit(0, failed(matrix, 0))
-    assert [matrix.is_there(first + n) for n in range(3)] == [True, True, False]
+    assert [matrix.what_lacks(first + n) is None for n in range(3)] == [True, True, False]
     matrix.set_edit(1, failed(matrix, 1, "blank"))
     assert [j.status.value for j in matrix.rows("control")] == ["pending", "pending", "edit_failed"]
 

@@ -93,8 +93,11 @@ def _weakest(summary: Summary) -> Text | None:
     name = weakest_category(part.categories, part.scale) if part else None
     if part is None or name is None:
         return None
-    mean, every = formats.score(part.categories[name].mean, part.digits), formats.score(part.overall.mean, part.digits)
-    return Text("Weakest category of {}: {} ({}; all: {}).", part.edit_model, short_category(name), mean, every)
+    of, every = (
+        Text("{}, n {}", formats.score(block.mean, part.digits), block.n)
+        for block in (part.categories[name], part.overall)
+    )
+    return Text("Weakest category of {}: {} ({}; all: {}).", part.edit_model, short_category(name), of, every)
 
 
 def _results(summary: Summary) -> Iterator[Line | Table[Any]]:

@@ -89,7 +89,7 @@ def write_replies(results: Results, file: TextIO) -> None:
 
     The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
-    for judgement in (*results.unique_results.coverage_judgements, *results.controls):
+    for judgement in (*results.coverage_judgements, *results.controls):
         for number, reading in enumerate(judgement.readings):
             for question, read in reading.items():
                 if not read.applies:
@@ -153,7 +153,6 @@ _JUDGEMENTS = {
     "asked": int,  # the most times it was asked any one question
     "seconds": float,
     "device": str,
-    "made_in": str,  # for an edit kept from an earlier round: the column that was judged
 }
 _BATTLES = {
     **_SAMPLE,
@@ -168,7 +167,6 @@ _BATTLES = {
     "status": str,
     "why_no_score": str,
     "answer": str,
-    "made_in": str,  # for a battle with an edit kept from an earlier round: the two columns that were judged
 }
 _EDITS = {
     **_SAMPLE,
@@ -267,7 +265,6 @@ def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
             judgement.answers,
             judgement.seconds,
             judgement.device,
-            judgement.made_in,
         )
 
 
@@ -279,15 +276,7 @@ def _battles(results: Results) -> Rows:
             if (outcome := battle.outcome(name)) is not None:
                 status, reason = outcome
                 came = battle_outcome(battle, name).value, battle.scores.get(name), status.value
-                yield (
-                    *sample(battle.sample_id),
-                    *whose,
-                    name,
-                    *came,
-                    reason or battle.reason,
-                    battle.answer,
-                    battle.made_in,
-                )
+                yield (*sample(battle.sample_id), *whose, name, *came, reason or battle.reason, battle.answer)
 
 
 def _edits(results: Results) -> Rows:

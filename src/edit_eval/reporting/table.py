@@ -270,7 +270,7 @@ def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> ri
     columns = [column for column in table.columns if not column.roomy]
     if group and all(len(rows) == 1 for rows in groups):
         columns, group = [group, *columns], None
-    columns = _drop_spare_columns(columns, table, language, width - 2 * bool(group))
+    columns = _drop_spare_columns(columns, replace(table, group=group), language, width)
     least = {id(column): _cells(column, table, language) for column in columns if column.kind != "name"}
     heads = [replace(columns[0], title=group.title, short=""), *columns[1:]] if group else columns
     drawn = rich_table.Table(
@@ -297,8 +297,15 @@ def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> ri
 def _drop_spare_columns(columns: list[Column[Row]], table: Table[Row], language: str, width: int) -> list[Column[Row]]:
     """Drops columns that can be spared, the last one first, until the table fits the terminal."""
 
+    heads = [table.group.cell(rows[0], brief=True) for rows in table.groups()] if table.group else []
+    words = [word for head in heads for word in one_line(translate_words(head, language)).split()]
+    longest = max(map(cell_len, words), default=0)
+
     def cells(column: Column[Row]) -> int:
-        return _cells(column, table, language) + table.gap + 1
+        least = _cells(column, table, language)
+        if table.group and column is columns[0]:  # indented below the groups' words
+            least = max(least + 2, longest)
+        return least + table.gap + 1
 
     spare = [column for column in columns if column.spare]
     while spare and sum(map(cells, columns)) - table.gap - 1 > width:

@@ -148,7 +148,7 @@ def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Tex
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
-_TYPED = frozenset({"finish", "retry", "controls", "vote", "audit", "audit_language"})
+_TYPED = frozenset({"finish", "retry", "files", "controls", "vote", "audit", "audit_language"})
 """What names a command or a setting: for who ran the evaluation, not for who reads of it."""
 
 
@@ -507,6 +507,12 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
         [NAMES["status"][status] for status in advice.names],
         ",".join(advice.names),
         plural="{} scores are missing ({}): to try again, repeat edit-eval run with --retry {}.",
+    ),
+    "files": lambda advice: Text(
+        "{} score is missing because a finished edit has no file: put it in its folder, then repeat edit-eval run.",
+        advice.count,
+        plural="{} scores are missing because finished edits have no file: put them in their folder, then repeat "
+        "edit-eval run.",
     ),
     "more": _more,
     "enough": lambda advice: Text(

@@ -135,7 +135,7 @@ def columns_of(
         if judgement.judge in series and judgement.outcome(series[judgement.judge].score) is not None:
             judgements[judgement.edit_model, judgement.judge].setdefault(judgement.sample_id, []).append(judgement)
     failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
-    for edit in results.unique_results.edits:
+    for edit in results.edits:
         if edit.status not in _NOT_TRIED:
             failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
     skipped: dict[str, set[str]] = {edit_model: set() for edit_model in results.edit_models}

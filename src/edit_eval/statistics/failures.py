@@ -104,7 +104,6 @@ def _each(results: Results) -> Iterator[_Found]:
     for sample in results.samples:
         if sample.fault:
             yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
-    results = results.unique_results
     for edit in results.edits:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
@@ -115,7 +114,7 @@ def _each(results: Results) -> Iterator[_Found]:
 
 
 def _each_missing_score(results: Results) -> Iterator[_Found]:
-    for judgement in results.unique_results.judgements:
+    for judgement in results.judgements:
         if judgement.status is Status.OK:
             for score, (status, reason) in judgement.missing.items():
                 if status in JUDGE_FAILED:
@@ -209,7 +208,7 @@ def edits_by_model(results: Results) -> Iterator[ModelEdits]:
     for edit_model in results.edit_models:
         tried = [
             edit
-            for edit in results.unique_results.edits
+            for edit in results.edits
             if edit.edit_model == edit_model and edit.status not in (Status.PENDING, Status.SKIPPED)
         ]
         images = cluster_codes([clusters[edit.sample_id] for edit in tried])

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from edit_eval.records import ExaminedJudge, Results, Scale, Status
+from edit_eval.records import ExaminedJudge, Results, Scale
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattles
 from edit_eval.statistics.compared import More
 from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
 from edit_eval.statistics.levels import ALPHA
-from edit_eval.statistics.raters import reply_origins
+from edit_eval.statistics.raters import count_unscored, reply_origins
 from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 from edit_eval.statistics.series import gain
 
@@ -245,6 +245,7 @@ class Advice(msgspec.Struct, frozen=True):
         "other_judge",
         "failed_audit",
         "retry",
+        "files",
         "more",
         "enough",
         "outliers",
@@ -327,7 +328,7 @@ class VerdictContext:
     examined: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
     unscored: Mapping[str, int] = field(default_factory=dict)
-    """How many headlines ended without a score, by their status."""
+    """How many headlines ended without a score, by their status; `no_file`: finished edits whose file is not there."""
     same_pictures: Sequence[SamePictures] = ()
     battles: Mapping[str, JudgeBattles] = field(default_factory=dict)
     """`battles` of the summary."""
@@ -358,7 +359,7 @@ def build_context(
         },
         examined={judge: examination.ended for judge, examination in examined.items()},
         complete=complete,
-        unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
+        unscored=count_unscored(coverage.by_status, results),
         same_pictures=[pair for result in results for pair in same_pictures(pixels_of(result))],
         battles=battles,
         controls=controls.wanted,
@@ -400,9 +401,8 @@ def verdict(
     copies = _copies(columns)
     opinions = [_opinion(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
     opinions += [_battle_opinion(judge, of, known) for judge, of in known.battles.items()]
-    names = tuple(
-        dict.fromkeys([column.name for column in columns] + [s.name for opinion in opinions for s in opinion.standings])
-    )
+    every = [column.name for column in columns] + [s.name for opinion in opinions for s in opinion.standings]
+    names = tuple(dict.fromkeys(every))
     kind, first = _joint(opinions, _wins_by_judge(comparison, known))
     gate = comparison.gate
     return Verdict(
@@ -722,11 +722,11 @@ def _rests_on_few(contest: Contest) -> bool:
 def _urgent(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
     if not known.complete:
         yield Advice("finish")
-    blind = tuple(opinion.judge for opinion in opinions if opinion.sees == "not_last")
-    if blind:
+    if blind := tuple(opinion.judge for opinion in opinions if opinion.sees == "not_last"):
         yield Advice("other_judge", names=blind)
-    failed = {status: count for status, count in known.unscored.items() if status not in ("pending", "skipped")}
-    if failed:
+    if files := known.unscored.get("no_file"):
+        yield Advice("files", files)
+    if failed := {s: n for s, n in known.unscored.items() if s not in ("pending", "skipped", "no_file")}:
         yield Advice("retry", sum(failed.values()), tuple(failed))
     if kind == "not_comparable":
         yield Advice("same_samples")

@@ -64,15 +64,6 @@ class Critiques:
         _, edit_seed, sample = self._matrix.cells.edit_parts(edit)
         return self._matrix.cells.edit(self._matrix.experiment.column_index[name], edit_seed, sample)
 
-    def original_of(self, edit: int) -> int:
-        """Returns the edit that was made: of an earlier round, if this one is kept."""
-        return self.edit_in_column(self._matrix.edits[edit].made_in, edit)
-
-    def copies_of(self, edit: int) -> list[int]:
-        """Returns the edits of the rounds behind this one that are kept, up to the first that is not."""
-        told = (told for told in self.dependents_of(edit) if self._matrix.edits[told].made_in)
-        return [kept for each in told for kept in (each, *self.copies_of(each))]
-
     def critique_of(self, edit: int) -> int | None:
         """Returns the judgement whose words an edit is told; None if it is told the sample's instruction."""
         refinement = self.refinement(edit) if self.any else None

@@ -57,9 +57,7 @@ def keep_derived(directory: RunDirectory, table: JudgementTable, folder: Path) -
     classes = {judge.name: _classes(judge.section.model_dump(mode="json"), folder) for judge in experiment.judges}
     if not any(classes.values()):
         return
-    rows = [
-        each for each in table.judgements_without_copies() if classes[each.judge] and each.status is not Status.PENDING
-    ]
+    rows = [each for each in table.rows() if classes[each.judge] and each.status is not Status.PENDING]
     derivers = {}
     for judge in (each for each in experiment.judges if classes[each.name]):
         numbers = {

@@ -59,7 +59,6 @@ def join_runs(runs: Sequence[ComparableRun]) -> Results:
             labels[judge.name] = judges[identity]
         for judgement in run.results.judgements:
             made = replace(judgement, edit_model=models[judgement.edit_model], judge=labels[judgement.judge])
-            made = replace(made, made_in=models[judgement.made_in]) if judgement.made_in else made
             address = (made.edit_model, made.sample_id, made.edit_seed, made.judge, made.repeat)
             if address not in judgements or not judgements[address].scores:
                 judgements[address] = made

@@ -202,44 +202,26 @@ class Matrix:
             return (subject,)
         return self.cells.kind(subject).visible_edits(self, subject)
 
-    def is_there(self, subject: int) -> bool:
-        """True if the picture to judge, and all those shown with it, exist, and it is something to judge."""
-        if self._alone and subject < self.cells.edits:  # the common case
-            return self.edits[subject].status is OK
-        there = all(self.edits[edit].status is OK for edit in self.visible_edits_of(subject))
-        return there and not self.is_void(subject)
-
-    def is_void(self, subject: int) -> bool:
-        """True of a battle of an edit with itself, one of both being kept: then there is none."""
-        if subject < self.cells.edits or not self.critiques.any:
-            return False
-        edits = self.cells.edits_of(subject)
-        return len({*map(self.critiques.original_of, edits)}) < len(edits)
+    def what_lacks(self, subject: int) -> tuple[Status, str] | None:
+        """Returns why there is nothing to judge, or nothing yet; None if all pictures that can be shown are there."""
+        if self._alone and subject < self.cells.edits and self.edits[subject].status is OK:  # the common case
+            return None
+        return self.cells.kind(subject).what_lacks(self, subject)
 
     def names_of(self, subject: int) -> tuple[str, str]:
         """Returns the edit model under which a subject stands, `control:` and its kind if it is none's; and the edit
         model of a second edit, if it is of two."""
         return self.cells.kind(subject).column_names(self, subject)
 
-    def original_names_of(self, subject: int) -> tuple[str, str]:
-        """Returns the same, each edit under the edit model in whose column it was made."""
-        if not self.critiques.any:
-            return self.names_of(subject)
-        edits = self.cells.edits_of(subject)
-        if not any(self.edits[edit].made_in for edit in edits):
-            return self.names_of(subject)
-        first, *second = (self.edits[edit].made_in or self.edits[edit].edit_model for edit in edits)
-        return first, second[0] if second else ""
-
     # -- cells --
 
-    def address(self, cell: int, *, made: bool = False) -> tuple[str, str, int, str, int, str, int, str]:
+    def address(self, cell: int) -> tuple[str, str, int, str, int, str, int, str]:
         """Returns a cell's place by name: sample, edit model, edit seed, judge, repeat, question, reading, and for a
-        battle the other edit model; with `made`, of a kept edit that of the edit which it is."""
+        battle the other edit model."""
         judgement, reading, question = self.cells.cell(cell)
         number, judge, repeat = self.cells.judgement_parts(judgement)
         name = self.cells.questions_of(judgement)[question].question.name
-        edit_model, other = self.original_names_of(number) if made else self.names_of(number)
+        edit_model, other = self.names_of(number)
         seed = self.cells.edit_seed(number)
         return self.sample_of(number).id, edit_model, seed, self.judges[judge].name, repeat, name, reading, other
 
@@ -313,12 +295,11 @@ class Matrix:
         judgement, reading, number = self.cells.cell(cell)
         edit, judge, repeat = self.cells.judgement_parts(judgement)
         model = self.judges[judge].model
-        if self.judges[judge].replays:
-            sample, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell, made=True)
-            about_two = (other,) if other else ()
-            return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading, *about_two))
-        asked = self.cells.questions_of(judgement)[number]
         told = self.extra_inputs_of(cell)
+        if self.judges[judge].replays:
+            place = ("sample_id", "edit_model", "edit_seed", "question", "repeat", "reading")
+            return replay_key(model, [*map(told.__getitem__, place), *filter(None, (told["other"],))])
+        asked = self.cells.questions_of(judgement)[number]
         if not asked.varies and edit < self.cells.edits:  # the common case: no picture has to be looked up
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
             return reply_key(model, asked.digest, pixels, reading + REPEAT_STRIDE * repeat, told)
@@ -333,7 +314,9 @@ class Matrix:
             return {}
         judgement, reading, question = self.cells.cell(cell)
         about, _, repeat = self.cells.judgement_parts(judgement)
-        sample, (edit_model, other) = self.sample_of(about), self.original_names_of(about)
+        sample, edits = self.sample_of(about), map(self.edits.__getitem__, self.cells.edits_of(about))
+        made_in = {edit.edit_model: edit.made_in for edit in edits}
+        edit_model, other = (made_in.get(name) or name for name in self.names_of(about))
         known: dict[str, str | int] = {
             "instruction": sample.instruction,
             "category": sample.category,
@@ -349,22 +332,21 @@ class Matrix:
 
     def can_be_asked(self, cell: int) -> bool:
         """True if its picture exists, and the questions before it are answered and do not rule it out."""
-        return self.is_there(self.about(cell)) and self._rule_out_cell(cell) is None
+        return self.what_lacks(self.about(cell)) is None and self._rule_out_cell(cell) is None
 
     def original_cell_of(self, cell: int) -> int | None:
         """Returns the cell that asks of an edit what this one asks of it where it is kept; None of other questions."""
         if not self.critiques.any or not self.can_be_asked(cell):
             return None
-        made = self._original_edits_of(cell)
+
+        def originals_of(number: int) -> set[int]:
+            return {*map(self.origins.original_of, self.cells.edits_of(self.about(number)))}
+
+        made = originals_of(cell)
         if made == {*self.cells.edits_of(self.about(cell))}:
             return None
-        first = next(
-            number for number in self.answers.cells(self.lookup(cell)) if self._original_edits_of(number) == made
-        )
+        first = next(number for number in self.answers.cells(self.lookup(cell)) if originals_of(number) == made)
         return None if first == cell else first
-
-    def _original_edits_of(self, cell: int) -> set[int]:
-        return {*map(self.critiques.original_of, self.cells.edits_of(self.about(cell)))}
 
     def reading(self, cell: int) -> Reading:
         """Returns what a cell's replies so far amount to. Its edit must exist."""
@@ -439,7 +421,7 @@ class Matrix:
 
         Returns the judgements that are complete by what was answered about the same before.
         """
-        for kept in self.critiques.copies_of(number):
+        for kept in self.origins.copies_of(number):
             self._replace_edit(kept, self.new_edit(kept))
         return self._replace_edit(number, edit)
 
@@ -494,15 +476,11 @@ class Matrix:
     def _judge(self, number: int) -> Judgement:
         about, judge_number, repeat = self.cells.judgement_parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(about)
-        names = made = self.names_of(about)
-        if self.critiques.any:
-            made = self.original_names_of(about)
-        edit_model, other = names
+        edit_model, other = self.names_of(about)
         if isinstance(judge.protocol, DerivedScores):
-            seed, counts = self.cells.edit_seed(about), self._counts(judge, about)
-            derived = judge.protocol.judgement(judge.name, (sample.id, *made, seed, repeat))
-            derived = replace(derived, edit_model=edit_model, other=other)
-            return replace(derived, category=sample.category, counts=counts)
+            place = sample.id, edit_model, other, self.cells.edit_seed(about), repeat
+            derived = judge.protocol.judgement(judge.name, place)
+            return replace(derived, category=sample.category, counts=self._counts(judge, about))
         asked = [sample_question.question for sample_question in self.cells.questions_of(number)]
         cells = self.cells.cells_of(number)
         by_reading: ByReading = ()
@@ -518,7 +496,6 @@ class Matrix:
         paid = said = [self.replies(cell) for cell in cells]
         if not self.answers.free.isdisjoint(cells):
             paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in self.answers.free]
-        is_asked = made == names or any(self._keys[cell] and self.original_cell_of(cell) is None for cell in cells)
         replies = paid[0] if len(paid) == 1 else [reply for of_cell in paid for reply in of_cell]
         if len(replies) == 1:
             seconds, tokens = replies[0].seconds, replies[0].tokens
@@ -545,7 +522,6 @@ class Matrix:
             tokens=tokens,
             free=0 if len(paid) == len(said) else sum(map(len, said)) - len(replies),
             other=other,
-            made_in="" if is_asked else " : ".join(filter(None, made)),
             counts=self._counts(judge, about),
         )
 
@@ -575,13 +551,8 @@ class Matrix:
         """Returns why there is nothing to score, or nothing yet; None if there is."""
         if not cells:
             return SKIPPED, self.sample_of(edit).fault or Text("outside of the share about which the judge is asked")
-        if self.is_void(edit):
-            return SKIPPED, Text("both are one edit, which was kept")
-        shown = self.visible_edits_of(edit)
-        if absent := [self.edits[number] for number in shown[::-1] if self.edits[number].status is not OK]:
-            # Of two edits, one may have failed while the other is pending.
-            first = next((failed for failed in absent if failed.status is not PENDING), absent[0])
-            return first.status, first.reason
+        if lacking := self.what_lacks(edit):
+            return lacking
         for cell in cells:
             if self.reading(cell).status is PENDING:
                 return PENDING, self.reading(cell).reason
@@ -595,16 +566,12 @@ class Matrix:
         """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample."""
         return self.rows("edit")
 
-    def list_subjects(self, kind: str) -> Sequence[int]:
-        """Returns the subjects of a kind that are something to judge, in order."""
-        return [number for number in self.cells.subjects_of(kind) if not self.is_void(number)]
-
     def battles_of(self, sample: int) -> list[int]:
         """Returns the battles of a sample, by its position."""
         edits = range(sample, self.cells.edits, len(self.samples))
         about = sorted({number for edit in edits for number in self._others_of.get(edit, ())})
         battles = self.cells.subjects_of("battle")
-        return [number for number in about if number in battles and not self.is_void(number)]
+        return [number for number in about if number in battles]
 
     @property
     def pending(self) -> int:

@@ -46,6 +46,15 @@ class Origins:
         before = self._critiques.previous_round_edit(subject)
         return self.predecessor(subject) if before is None else before
 
+    def original_of(self, edit: int) -> int:
+        """Returns the edit that was made: of an earlier round, if this one is kept."""
+        return self._critiques.edit_in_column(self._matrix.edits[edit].made_in, edit)
+
+    def copies_of(self, edit: int) -> list[int]:
+        """Returns the edits of the rounds behind this one that are kept, up to the first that is not."""
+        told = (told for told in self._critiques.dependents_of(edit) if self._matrix.edits[told].made_in)
+        return [kept for each in told for kept in (each, *self.copies_of(each))]
+
     def followers(self, edit: int) -> list[int]:
         """Returns the edits that use this one as their source."""
         position = edit % len(self._matrix.samples)

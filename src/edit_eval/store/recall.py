@@ -209,7 +209,7 @@ class _AnswersByAddress(Answers):
         self._any: dict[Hashable, Lookup] = {}
 
     def lookup(self, key: str, cell: int) -> Lookup:
-        return key, self._matrix.address(cell, made=True)
+        return key, self._matrix.address(cell)
 
     def record_reply(self, lookup: Lookup, ask: int, reply: Reply) -> None:
         super().record_reply(lookup, ask, reply)

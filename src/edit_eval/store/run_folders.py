@@ -341,7 +341,7 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
     cells = matrix.cells
     asked = {matrix.key(n) for n in range(len(cells)) if matrix.can_be_asked(n) and not matrix.replies(n)}
-    sources = {}
+    sources, counted = {}, set[str]()
     for run in runs if wanted or asked else ():
         try:
             refuse_copy(run)
@@ -357,7 +357,8 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
             key
             for key, (judge, of) in said.items()
             if key in asked or (judge in alike and (matrix.experiment.finished or of in about))
-        }
+        } - counted
+        counted |= answers
         if there or answers:
             sources[run] = Offer(len(there), len(answers))
             wanted -= there

@@ -1,8 +1,7 @@
 """The table of judgements: all that came of a run. Whoever reads a run queries it, and opens nothing else of the store.
 
-A row is a `records.Judgement`: a subject, a judge, a repeat. Its `kind` is what was judged; a row that is `made_in`
-another column has the replies of the row there; whether coverage and means count it is `counts`. What is no subject
-has no row: a battle of an edit with itself, a battle of a round that was not begun, a sample that passes no filter.
+A row is a `records.Judgement`: a subject, a judge, a repeat. Its `kind` is what was judged; whether coverage and means
+count it is `counts`. A sample that passes no filter has no row.
 Edits hang on it, which are there without a judge, too.
 
 `open_table` reads a run whole; a `LiveTable` is one that is still being written, and goes on from where it was.
@@ -66,11 +65,6 @@ class JudgementTable:
                 rows["critique" if told else "control" if row.kind == "control" else name].append(row)
         return rows
 
-    def judgements_without_copies(self) -> Iterator[Judgement]:
-        """Yields every judgement that a judge was or is to be asked for: none of a kept edit."""
-        every = map(self._matrix.judgement, range(self._matrix.cells.judgements))
-        yield from (judgement for judgement in every if not judgement.made_in)
-
     @property
     def is_complete(self) -> bool:
         """True if no edit, and no row that counts, is pending."""
@@ -91,7 +85,7 @@ class JudgementTable:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Their edits; one that is kept from an earlier round is that edit, at no cost (`made_in`)."""
+        """Their edits."""
         matrix, places = self._matrix, {*self._matrix.row_sample_indexes}
         numbers = (number for number in range(matrix.cells.edits) if matrix.cells.sample(number) in places)
         return tuple(matrix.edits[number] for number in numbers)
@@ -105,8 +99,8 @@ class JudgementTable:
 
     @property
     def edits_of_work(self) -> list[Edit]:
-        """Every edit that there is to make, those beside the filters too, but none that is kept."""
-        return [edit for edit in self._matrix.edits if not edit.made_in]
+        """Every edit, those beside the filters too."""
+        return self._matrix.edits
 
     @property
     def shard(self) -> Container[str] | None:
@@ -195,9 +189,9 @@ class LiveTable(JudgementTable):
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
             every = [matrix.judgement(judgement) for judgement in matrix.cells.judgements_of(number)]
             edits.append((matrix.edits[number], [judgement for judgement in every if judgement.judge not in critics]))
-            critiques += [judgement for judgement in every if judgement.judge in critics and not judgement.made_in]
-        battles = [judgement for battle in matrix.battles_of(place) for judgement in matrix.cells.judgements_of(battle)]
-        return SampleResults(matrix.samples[place], edits, [matrix.judgement(battle) for battle in battles], critiques)
+            critiques += [judgement for judgement in every if judgement.judge in critics]
+        battles = kinds()["battle"].rows_of(matrix, matrix.battles_of(place))
+        return SampleResults(matrix.samples[place], edits, [*battles], critiques)
 
     def edit_of_key(self, key: str) -> Edit | None:
         """Returns the edit with that key, if it has a picture."""

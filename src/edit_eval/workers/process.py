@@ -458,9 +458,7 @@ class Worker:
             except BaseException as error:
                 return self._report_failure(ended, error)
             charged = ended["charged"]
-            self.send(
-                event="done", task=task["task"], results=results, seconds=0.0, memory=memory(), charged=charged
-            )
+            self.send(event="done", task=task["task"], results=results, seconds=0.0, memory=memory(), charged=charged)
 
         submitted = task.get("submitted")
         self._model.defer(

@@ -25,8 +25,8 @@ class Engine:
         fault: str = ""
         noise: int = 0
         """Levels, in every channel of every pixel."""
-        noisy: int = 100
-        """Of a hundred samples, how many have noise."""
+        loads: str = ""
+        """A file that counts loads: each draws other noise, the same in each run of a test."""
         shift: int = 0
         """Levels by which one corner is another."""
 
@@ -34,7 +34,11 @@ class Engine:
         self.parameters = parameters
 
     def load(self, devices: Sequence[str]) -> None:
-        pass
+        self.draw = 0
+        if self.parameters.loads:
+            with open(self.parameters.loads, "a") as counted:
+                self.draw = counted.tell()
+                counted.write("x")
 
     def about(self) -> dict[str, str]:
         p = self.parameters
@@ -47,7 +51,7 @@ class Engine:
             return Image.new("RGB", size)
         if p.fault == "copy":
             return request.source
-        seed = {"seed": 0, "random": random.SystemRandom().random()}.get(p.fault, request.seed)
+        seed = {"seed": 0, "random": random.SystemRandom().random()}.get(p.fault, request.seed + (p.fault == "noise"))
         made = Image.blend(pattern(seed, size), pattern(request.instruction, size), 0.4)
         if p.true_cfg_scale > 1 and p.fault != "guidance":
             made = Image.blend(made, pattern(f"guided {request.instruction}", size), 0.4)
@@ -68,8 +72,8 @@ class Engine:
         if p.shift:
             corner = made.crop((0, 0, 4, 4)).point(lambda level: (level + p.shift) % 256)
             made.paste(corner, (0, 0))
-        if p.noise and random.Random(request.instruction).randrange(100) < p.noisy:
-            chance = random.SystemRandom()
+        if p.noise:
+            chance = random.Random(f"{self.draw} {request.seed}")
             levels = bytes(min(255, max(0, level + chance.randint(-p.noise, p.noise))) for level in made.tobytes())
             made = Image.frombytes("RGB", made.size, levels)
         return made

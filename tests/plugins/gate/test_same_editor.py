@@ -15,7 +15,7 @@ from command_lines import Command, one_error
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.gate.answer import SameEditor
 from edit_eval.plugins.gate.same_editor import NotTheSame, assert_same_editor, hold_same_editor
-from edit_eval.run import evaluate
+from edit_eval.run import Run, evaluate
 from small_benchmark import sample_id, write_benchmark
 
 ENGINE = Path(__file__).with_name("planted_engine.py")
@@ -49,8 +49,7 @@ def hold(folder: Path) -> Hold:
     """The reference, made once, against an engine with these parameters."""
 
     def against(*, gate: Mapping[str, Any] | None = None, **params: Any) -> SameEditor:
-        for name in ("candidate", "seeds"):
-            shutil.rmtree(folder / "gate" / name, ignore_errors=True)
+        shutil.rmtree(folder / "gate/candidate", ignore_errors=True)
         return hold_same_editor(settings(folder), settings(folder, **params), folder=folder / "gate", **(gate or {}))
 
     return against
@@ -60,16 +59,16 @@ def test_bit_equal(hold: Hold, folder: Path) -> None:
     answer = hold()
     assert (answer.ending, answer.passes, answer.equal, answer.edits) == ("bit_equal", True, COUNT, COUNT)
     assert "all 60 edits of 60 pictures" in answer.sentence
-    assert not (folder / "gate/again").exists(), "nothing depends on the reference's noise"
+    assert not [*(folder / "gate").glob("again-*")], "nothing depends on the reference's noise"
 
 
 def test_the_same_pictures_without_noise(hold: Hold) -> None:
     invisible = hold(shift=1)
-    assert (invisible.ending, invisible.equal, invisible.noise_kind) == ("same_pictures", 0, "none")
+    assert (invisible.ending, invisible.equal, invisible.noise_kind) == ("same_pictures", 0, "not_asked")
     assert "60 of 60 lie within largest colour difference (ΔE) 2.3" in invisible.sentence
-    assert "bit for bit" in invisible.noise
     seen = hold(shift=20)
-    assert (seen.ending, seen.passes) == ("unknown", False)
+    assert (seen.ending, seen.passes, seen.noise_kind) == ("unknown", False, "none")
+    assert "bit for bit" in seen.noise
     row = seen.rows[0]
     assert row.smallest == row.values.max() > 2.3
     assert seen.worst is not None
@@ -95,6 +94,7 @@ def test_the_same_pictures_without_noise(hold: Hold) -> None:
         ("black", "black", "50 of 50 edits"),
         ("lora", "lora", "LoRA that is not there"),
         ("copy", "source", "60 of 60 edits are their source"),
+        ("noise", "noise", "with another seed"),
     ],
 )
 def test_what_usually_broke_is_named(hold: Hold, fault: str, kind: str, words: str) -> None:
@@ -112,6 +112,36 @@ def test_without_running_anything_again_less_is_known(hold: Hold) -> None:
     assert hold(shift=1, gate={"again": 0}).ending == "same_pictures", "D is D, whatever the noise"
 
 
+def test_finished_pictures_cannot_be_made_again(folder: Path, tmp_path: Path, hold: Hold) -> None:
+    """A copy of what is there is no second run: taken for one, it would show that there is no noise."""
+    assert hold().passes
+    made = {
+        edit.sample_id: folder / "gate/baseline" / edit.image for edit in Run(folder / "gate/baseline").results.edits
+    }
+    (tmp_path / "edits").mkdir()
+    for name, path in made.items():
+        shutil.copy(path, tmp_path / "edits" / f"{name}.png")
+    pictures = settings(folder)
+    pictures["edit_models"] = {"engine": {"type": "image_folder", "params": {"folder": str(tmp_path / "edits")}}}
+    answer = hold_same_editor(pictures, settings(folder, shift=20), folder=tmp_path / "gate")
+    assert (answer.ending, answer.noise_kind) == ("unknown", "unknown")
+    assert "finished pictures" in answer.noise
+    assert hold_same_editor(pictures, settings(folder), folder=tmp_path / "other").ending == "bit_equal"
+
+
+def test_a_second_run_belongs_to_the_pictures_of_its_first(folder: Path, tmp_path: Path) -> None:
+    """Another build of the reference is not held against the noise of an old one; a finished one finds its own."""
+    noisy = settings(folder, noise=6, loads=str(tmp_path / "loads"))
+    asked = {"folder": tmp_path / "gate", "pictures": 6}
+    other = settings(folder, fault="noise")
+    for builds in (1, 2):
+        assert hold_same_editor(noisy, other, **asked).noise_kind == "some"
+        assert len([*(tmp_path / "gate").glob("again-*")]) == builds
+        kept = hold_same_editor(tmp_path / "gate/baseline", tmp_path / "gate/candidate", folder=tmp_path / "kept")
+        assert kept.noise_kind == "some"
+        shutil.rmtree(tmp_path / "gate/baseline")
+
+
 NOISY = {"noise": 6}
 
 
@@ -120,10 +150,9 @@ def hold_noisy(folder: Path) -> Hold:
     """A reference that never repeats itself, made once, against an engine with these parameters."""
 
     def against(*, gate: Mapping[str, Any] | None = None, **params: Any) -> SameEditor:
-        for name in ("candidate", "seeds"):
-            shutil.rmtree(folder / "noisy" / name, ignore_errors=True)
-        noisy = settings(folder, **NOISY)
-        return hold_same_editor(noisy, settings(folder, **params), folder=folder / "noisy", **(gate or {}))
+        shutil.rmtree(folder / "noisy/candidate", ignore_errors=True)
+        noisy, loads = settings(folder, **NOISY, loads=str(folder / "loads")), str(folder / "loads")
+        return hold_same_editor(noisy, settings(folder, **params, loads=loads), folder=folder / "noisy", **(gate or {}))
 
     return against
 

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from edit_eval.plugins.local_judges.in_worker.generation import SWITCHES, Marks, thinking_switch_of
-from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES, TORCHVISION, Family, family_of_type
+from edit_eval.plugins.local_judges.in_worker.judge_table import (
+    FAMILIES,
+    NO_JUDGES,
+    NOT_KNOWN,
+    TORCHVISION,
+    Family,
+    card_of_unknown,
+    family_of_type,
+)
+from edit_eval.plugins.local_judges.weights import JudgeWeights
 from late_imports import Late
 
 transformers: Any = Late("transformers")
@@ -84,3 +93,28 @@ def test_a_switch_is_found_in_any_template() -> None:
     assert thinking_switch_of("{% if thinking is defined %}") == "thinking"
     assert thinking_switch_of("{{ messages }} rethinking {{ message.thinking }} {{ message['thinking'] }}") == ""
     assert family_of_type("of the future") is None
+
+
+def test_every_type_of_the_library_has_a_row_or_is_said_to_be_unknown() -> None:
+    """A new transformers fails here: somebody has to look at what it brings."""
+    known = mapped("MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES", "modeling_auto")
+    rows = {family.model_type for family in FAMILIES}
+    assert {*known} - rows == {*NOT_KNOWN} | NO_JUDGES
+    assert not rows & ({*NOT_KNOWN} | NO_JUDGES)
+    for kind, (name, _) in NOT_KNOWN.items():
+        classes = known[kind] if isinstance(known[kind], tuple) else (known[kind],)
+        assert name == classes[0]
+
+
+def test_what_is_not_known_of_a_type_is_said_and_its_lineage_is_used() -> None:
+    assert card_of_unknown("qwen4_exp") == {
+        "pipeline": "Qwen4ExpForConditionalGeneration",
+        "pictures": "not known",
+        "thinking": "not known",
+    }
+    assert "no type that is known to hold a conversation" in card_of_unknown("git")["note"]
+    assert card_of_unknown("new_type") == {}
+    weights = JudgeWeights()
+    assert weights.lineage("qwen4_exp", "mine") == weights.lineage("", "Qwen/Qwen4-27B") == "Qwen4"
+    assert weights.classes()["Qwen4ExpForConditionalGeneration"].lineage == "Qwen4"
+    assert weights.classes()["Glm46VForConditionalGeneration"].lineage == "GLM-V"

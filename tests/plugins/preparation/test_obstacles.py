@@ -116,7 +116,8 @@ def test_weights_that_cannot_be_had_are_said_at_once(tmp_path: Path, monkeypatch
     cache = tmp_path / "huggingface" / "hub"
     assert refusal(big(tmp_path, revision="v2")) == (
         f"model_name: the weights of Qwen/Qwen-Image-Edit are not in the cache {cache}, and http://127.0.0.1:9 cannot"
-        " be reached; on a machine with a network, run `hf download Qwen/Qwen-Image-Edit --revision v2`, or "
+        " be reached; on a machine with a network, run `edit-eval fetch CONFIG` or `hf download Qwen/Qwen-Image-Edit "
+        "--revision v2`; or "
         "give a folder"
     )
     assert time.monotonic() - begin < 60

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
@@ -19,6 +20,7 @@ from edit_eval.plugins.preparation import imagined as advice_imagined
 from edit_eval.plugins.preparation import planning
 from edit_eval.plugins.preparation.imagined import ImaginedWork, resize_experiment
 from edit_eval.plugins.preparation.planning import Cluster, ImaginedMachine, Plan, read_gpu_options
+from edit_eval.plugins.preparation.plans import print_plan
 from edit_eval.plugins.preparation.prediction import Durations, durations_of, simulate
 from edit_eval.plugins.preparation.requests import plan
 from edit_eval.records import Activity, Results, Sample, Status
@@ -144,6 +146,30 @@ def test_they_reach_the_plan(tmp_path: Path) -> None:
     given: dict[str, Any] = {"gpus": 3, "gpu_memory": 79.6}
     made = plan(configuration(tmp_path), **given)
     assert (made.devices, made.as_plain()["gpu_memory_gib"]) == (3, 79.6)
+
+
+def test_an_unknown_time_leaves_time_unknown_and_nothing_else(tmp_path: Path, capsys: Any) -> None:
+    """Of a metric nobody knows how long it takes; what the closed editor costs is known all the same."""
+    written = configuration(tmp_path)
+    written["edit_models"] = {"nano": {"type": "api", "params": {"model": "gemini/gemini-3-pro-image"}}}
+    written["judges"] = {"px": {"type": "picture_metrics"}}
+    written = {key: value for key, value in written.items() if key not in ("diffusion_model", "reward_model")}
+    made = plan(written)
+    assert (made.combinations, made.best, made.chosen, made.unknown) == ((), None, None, ("px",))
+    assert made.cost == pytest.approx(0.134 * made.samples)
+    document = made.as_plain()
+    assert document["unknown_durations"] == ["px"]
+    assert "judge:px" not in document["durations"]
+    assert document["work"]["judge:px"]["questions"] == made.samples
+    print_plan(made, Console(width=200), every=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"How long {made.samples} samples on" in said
+    assert "take is not known: run a few" in said
+    assert "px: not known how long it takes" in said
+    assert "USD in all, without retries" in said
+    assert "the CPU is slower" not in said, "a provider is as fast without a GPU"
+    on_nodes = plan(written, nodes=2, gpus=2)
+    assert (on_nodes.sizes, on_nodes.unknown) == ((), ("px",))
 
 
 def test_one_device_stays_one_however_many_there_are(tmp_path: Path) -> None:

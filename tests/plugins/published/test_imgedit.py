@@ -18,7 +18,7 @@ from benchmarks.five_dimension_files import picture
 from edit_eval.asking import with_clusters
 from edit_eval.benchmarks.selection import filter_samples, with_predecessors
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.published.imgedit import _LINES, TYPES, ImgEdit, ImgEditScores
+from edit_eval.plugins.published.imgedit import LINES, TYPES, ImgEdit, ImgEditScores
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Reply, Status
 from protocols.judged import judged, judgement, sample
@@ -223,7 +223,7 @@ class TestPublished:
     def reply(self, asking, kind, *numbers):
         if not asking.is_official:
             return said(*numbers)
-        return "\n".join(f"{name}: {number}" for name, number in zip(_LINES[kind], numbers, strict=True))
+        return "\n".join(f"{name}: {number}" for name, number in zip(LINES[kind], numbers, strict=True))
 
     def rows(self, asking):
         replies = [("a", "add", 5, 5, 1), ("b", "style", 4, 4, 4), ("c", "style", 1, 3, 5)]

@@ -135,11 +135,13 @@ def test_what_is_published_is_read(name: str, hub: SmallHub, tmp_path: Path, mon
         (tmp_path / "data" / path).write_bytes(made(path, what))
     for path, what in listed.get("github", {}).items():
         data = made(path, what)
-        rows = dataclasses.replace(imgedit.UGE_ROWS, digest=hashlib.sha256(data).hexdigest())
+        held: Any = cls if cls.rows_file else imgedit
+        attribute = "rows_file" if cls.rows_file else "UGE_ROWS"
+        rows = dataclasses.replace(getattr(held, attribute), digest=hashlib.sha256(data).hexdigest())
         assert rows.path == path
         rows.place.parent.mkdir(parents=True)
         rows.place.write_bytes(data)
-        monkeypatch.setattr(imgedit, "UGE_ROWS", rows)
+        monkeypatch.setattr(held, attribute, rows)
 
     for read in listed["reads"]:
         parameters = {"data_path": data_path, "cache_dir": str(tmp_path / "cache"), **read["parameters"]}

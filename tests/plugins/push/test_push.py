@@ -117,10 +117,15 @@ def test_results_are_in_the_hubs_own_form(command: Command, hub: WritableHub, tm
 
     write_benchmark(tmp_path, 4)
     two = configuration(tmp_path)
-    two["judges"] = {"whole": two.pop("reward_model"), "part": {"type": "testing", "params": {"fail": [sample_id(1)]}}}
+    two["judges"] = {
+        "whole": two.pop("reward_model"),
+        "part": {"type": "testing", "params": {"fail": [sample_id(1)]}},
+        "pixels": {"type": "picture_metrics"},  # which nobody examines
+    }
     run = evaluate(two, run_dir=tmp_path / "run", report=False)
     assert command("push", run.path, "me/edits").code == 0
-    [entry] = parse_eval_result_entries(yaml.safe_load(hub.files[".eval_results/testing.yaml"]))
+    entry, pixels = parse_eval_result_entries(yaml.safe_load(hub.files[".eval_results/testing.yaml"]))
+    assert (pixels.task_id, "lower is better" in pixels.notes) == ("pixels/l1", True)
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/edits", "whole/score", 5.0), (
         "of `part` one is missing"
     )
@@ -134,7 +139,7 @@ def test_results_are_in_the_hubs_own_form(command: Command, hub: WritableHub, tm
         "me/edits",
         hub.url,
     )
-    [entry] = parse_eval_result_entries(yaml.safe_load(elsewhere[".eval_results/testing.yaml"]))
+    entry, _ = parse_eval_result_entries(yaml.safe_load(elsewhere[".eval_results/testing.yaml"]))
     assert (entry.dataset_id, entry.dataset_revision) == ("them/bench", "abc")
 
 

@@ -151,6 +151,15 @@ def test_every_file_of_an_order_is_found() -> None:
     ]
 
 
+def test_a_mask_travels_like_any_picture_and_stays_one() -> None:
+    mask = {"name": "mask", "path": "/m", "digest": "n", "mask": True}
+    order = {"do": "run", "pictures": [{"name": "source", "path": "/s", "digest": "d"}, mask]}
+    found = list(pictures_of(order))
+    assert [identify_picture(picture) for picture in found] == [("/s", "d"), ("/m", "n")]
+    found[1]["path"] = "/here"  # as the agent does
+    assert mask == {"name": "mask", "path": "/here", "digest": "n", "mask": True}
+
+
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -109,13 +109,7 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
     "broken": {"error": _text, "trace": _text, "kind": _text, "lacks": _perhaps(_text), "pip": _perhaps(_flag)},
     "started": {"task": _count},
     "step": {"task": _count, "step": _whole, "steps": _whole},
-    "submitted": {
-        "task": _count,
-        "provider": _text,
-        "id": _text,
-        "usd": _perhaps(_seconds),
-        "token": _perhaps(_text),
-    },
+    "submitted": {"task": _count, "provider": _text, "id": _text, "usd": _perhaps(_seconds), "token": _perhaps(_text)},
     "done": {
         "task": _count,
         "results": lambda value: isinstance(value, list),

@@ -97,8 +97,7 @@ class Recorder:
             pending = self._matrix.edits[number].status is Status.PENDING
             needs = edit_needs(self._matrix, number)
         else:
-            left = [cell for cell in task.units if is_left(self._matrix, cell)]
-            pending = any(self._matrix.original_cell_of(cell) is None for cell in left)
+            pending = any(is_left(self._matrix, cell) for cell in task.units)
             needs = [need for cell in task.units for need in self._needs(cell)]
         if pending and not self._left.isdisjoint(needs):
             self.leave(task)
@@ -127,9 +126,11 @@ class Recorder:
                 del self._under_way[put.lookup]
 
     def _needs(self, cell: int) -> list[int]:
-        """Returns what a cell waits for, in the numbers of `Work`: edits, and the cells its question comes after."""
-        before = self._matrix.cells.prerequisites_of(cell).values()
-        return [*find_required_edits(self._matrix, cell), *(work_number(earlier) for earlier in before)]
+        """Returns what a cell waits for, in the numbers of `Work`: edits, the cells its question comes after, and the
+        one that asks the same of the edit which its own is."""
+        made, before = self._matrix.original_cell_of(cell), self._matrix.cells.prerequisites_of(cell).values()
+        asked = [*before] if made is None else [*before, made]
+        return [*find_required_edits(self._matrix, cell), *map(work_number, asked)]
 
     def about(self, task: Task) -> str:
         """Returns the sample ids of a task, for people."""
@@ -169,10 +170,10 @@ class Recorder:
                 "small_copies": self._small_copies,
                 **({"submitted": bought} if (bought := self.submitted_before.get(edit.key, {})).get("id") else {}),
             }
-        there = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
-        for cell in (cell for cell in task.units if cell not in there):  # a picture of theirs is being made again
-            self._ask_later(cell, task.phase)
-        asked = [cell for cell in there if self._matrix.original_cell_of(cell) is None]
+        matrix = self._matrix
+        asked = [n for n in task.units if matrix.can_be_asked(n) and matrix.original_cell_of(n) is None]
+        for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again, or
+            self._ask_later(cell, task.phase)  # is that of an edit that is asked about where it was made
         left = [cell for cell in asked if is_left(self._matrix, cell)]
         if not left or self._follows(task, left):
             return None
@@ -458,24 +459,19 @@ class Recorder:
     def _tell(self, number: int, phase: int) -> None:
         """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""
         before = self._matrix.edits[number].status
-        behind = self._matrix.critiques.copies_of(number)
-        made = self._to_ask_again([number, *behind]) if before is Status.OK else []
+        edits, cells = self._find_affected(number)
         ended = self._matrix.critiques.apply_critique(number)
         if ended:
             self._tell_ended(ended, self._judgements_of(ended))
         elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
-            self._add_edits([number, *behind], made, phase)
+            self._add_edits(edits, cells if before is Status.OK else [], phase)
 
-    def _to_ask_again(self, edits: Sequence[int]) -> list[int]:
-        """Returns what is to be asked once these edits are others: what is answered, and of kept ones all, since that
-        was asked elsewhere."""
-        matrix = self._matrix
-        return [
-            cell
-            for edit in edits
-            for cell in self._about(edit)
-            if matrix.edits[edit].made_in or matrix.replies(cell) or not is_left(matrix, cell)
-        ]
+    def _find_affected(self, number: int) -> tuple[list[int], list[int]]:
+        """Returns an edit and all that are kept because of it, and what is to be asked once more when they are others:
+        what is answered."""
+        edits = [number, *self._matrix.origins.copies_of(number)]
+        every = (cell for edit in edits for cell in self._about(edit))
+        return edits, [cell for cell in every if self._matrix.replies(cell) or not is_left(self._matrix, cell)]
 
     def _add_edits(self, edits: Sequence[int], cells: Sequence[int], phase: int) -> None:
         """Adds tasks for edits that are to be made once more, or kept, and for the questions about them."""
@@ -506,15 +502,14 @@ class Recorder:
         empty = replace(
             edit, status=Status.PENDING, reason=reason, image="", pixels="", width=0, height=0, file_bytes=0, flags=()
         )
-        behind = self._matrix.critiques.copies_of(number)
         if number in self._damaged and not self._damaged[number].made_in:
             self._keep_edit(number, replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice: {reason}"))
             return
-        self._damaged |= {edit: self._matrix.edits[edit] for edit in (number, *behind)}
+        edits, cells = self._find_affected(number)
+        self._damaged |= {edit: self._matrix.edits[edit] for edit in edits}
         self._directory.append("edits", {**edit_record(empty), "at": time.time()})
-        ended = self._to_ask_again([number, *behind])
         self._matrix.set_edit(number, empty)
-        self._add_edits([number, *behind], ended, task.phase)
+        self._add_edits(edits, cells, task.phase)
 
     def _ask_later(self, cell: int, phase: int) -> None:
         """Adds a task for an unfinished question, to start once everything it needs has been made again."""

@@ -139,15 +139,14 @@ def find_required_edits(matrix: Matrix, cell: int) -> tuple[int, ...]:
 
 def is_left(matrix: Matrix, cell: int) -> bool:
     """True if a cell is still to be answered, or its edit is still to come."""
-    if not matrix.is_there(matrix.about(cell)):
-        return _may_be_asked(matrix, cell)
-    return matrix.reading(cell).status is Status.PENDING
+    lacking = matrix.what_lacks(matrix.about(cell))
+    return (lacking or (matrix.reading(cell).status,))[0] is Status.PENDING
 
 
-def count_remaining_work(matrix: Matrix, *, later_rounds: bool = True) -> dict[str, tuple[int, int]]:
+def count_remaining_work(matrix: Matrix) -> dict[str, tuple[int, int]]:
     """Returns how many edits of each model, and questions of each judge, are left, and how many about controls.
 
-    Of battles the most, with `later_rounds` that may not be asked.
+    Of battles the most, with those of rounds that may not be asked.
     """
     edits = Counter(matrix.experiment.base_model_of(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
@@ -161,7 +160,7 @@ def count_remaining_work(matrix: Matrix, *, later_rounds: bool = True) -> dict[s
                     continue
                 seen.add(lookup)
             asked[matrix.judge_of(cell).name][control] += 1
-    for later in (more for kind in kinds().values() for more in kind.unfold_rest(matrix) if later_rounds):
+    for later in (more for kind in kinds().values() for more in kind.unfold_rest(matrix)):
         for judge in later.judges:
             name, often = matrix.judges[judge].name, matrix.cells.repeats[judge] * matrix.experiment.readings
             asked[name][0] += often * len(matrix.experiment.questions_by_judge[name][later.sample])
@@ -219,7 +218,7 @@ def _batches_of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[st
     of_sample = batches[matrix.judges[judge].name]
     size = max(Counter(of_sample).values(), default=1)
     members: dict[tuple[Hashable, int, int, str], list[int]] = {}
-    for number in matrix.list_subjects(kind.name):
+    for number in matrix.cells.subjects_of(kind.name):
         for judgement in matrix.cells.judgements_of(number):
             _, its_judge, repeat = matrix.cells.judgement_parts(judgement)
             if its_judge != judge:
@@ -234,9 +233,8 @@ def _batches_of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[st
 
 
 def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
-    """Drops the members of a batch that have no edit, or one that is kept and asked about where it was made; returns no
-    batch if no cell is left to be answered."""
-    pictured = [cell for cell in cells if _may_be_asked(matrix, cell) and matrix.original_cell_of(cell) is None]
+    """Drops the members of a batch that have no edit; returns no batch if no cell is left to be answered."""
+    pictured = [cell for cell in cells if _may_be_asked(matrix, cell)]
     left = [cell for cell in pictured if is_left(matrix, cell)]
     if left and all(map(matrix.replies, left)):
         # Only answers that could not be read are left: each is asked again alone.
@@ -246,6 +244,5 @@ def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
     """True if there is, or will be, something to ask about."""
-    about = matrix.about(cell)
-    to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.visible_edits_of(about))
-    return to_come and not matrix.is_void(about)
+    lacking = matrix.what_lacks(matrix.about(cell))
+    return lacking is None or lacking[0] is Status.PENDING

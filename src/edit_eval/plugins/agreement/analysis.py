@@ -129,10 +129,9 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
 
 def cards_of(results: Results, score: str | None = None) -> dict[str, JudgeCard]:
     """Returns each judge's card, by its headline, or by `score` for the judges that give it."""
-    results = results.unique_results
     judges = judges_of(results, score)
     judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
-    for judgement in results.judgements:
+    for judgement in results.unique_results.judgements:
         if judgement.judge in judgements:
             judgements[judgement.judge].append(judgement)
     image = image_of(results)
@@ -168,7 +167,6 @@ def _rate(found: Iterable[tuple[bool, str]]) -> Frequency:
 
 def compare_judges(results: Results, score: str | None = None, *, resamples: int = 1_000) -> BetweenJudges | None:
     """Compares a run's judges with each other; None with one."""
-    results = results.unique_results
     judges: Mapping[str, Rater] = judges_of(results, score)
     if len(judges) < 2:
         return None

@@ -378,7 +378,7 @@ class _Curve:
         return ModelWorth(
             edit_model=self.edit_model,
             edits=Tried(
-                tried=sum(not edit.made_in for edit in tried),
+                tried=len(tried),
                 failed=sum(edit.status in EDIT_LOST for edit in tried),
                 refused=sum(edit.status in NO_EDIT and edit.status not in EDIT_LOST for edit in tried),
                 unscored_by_selector=sum(Item.from_record(edit) not in self.select.values for edit in there),

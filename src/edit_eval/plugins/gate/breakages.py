@@ -36,7 +36,7 @@ class Breakage(NamedTuple):
     """Something that usually breaks, found."""
 
     kind: str
-    """`size`, `black`, `source`, `colour`, `seed`, `guidance`, `steps`, `scheduler`, `lora`."""
+    """`size`, `black`, `source`, `colour`, `seed`, `guidance`, `steps`, `scheduler`, `lora`, `noise`."""
     line: Text
 
 
@@ -231,6 +231,20 @@ def find_by_trying(
             name, _, steps = kind.partition("-")
             said = Text("another number of steps: these are the reference's pictures after {} steps", steps)
             yield Breakage(name, _TRIED.get(name, said))
+
+
+def find_other_noise(pairs: Sequence[EditPair], made: Callable[[str, Edit], Path | None]) -> Breakage | None:
+    """Returns that the candidate is as far from the reference as the reference is from itself with another seed."""
+    far = 0
+    for pair in pairs:
+        path = made("another_seed", pair.reference)
+        one, other = (levels(each) for each in pair.paths)
+        that = None if path is None else levels(path)
+        if that is not None and one.shape == other.shape == that.shape:
+            far += _mean_square(one, other) >= _mean_square(one, that) / 2 > 0
+    if len(pairs) < 2 or far < MOST * len(pairs):
+        return None
+    return Breakage("noise", Text("other noise: as far from the reference as the reference is with another seed"))
 
 
 def find_seed(pairs: Sequence[EditPair], made: Callable[[str, Edit], Path | None]) -> Breakage | None:

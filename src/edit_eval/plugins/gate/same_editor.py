@@ -17,6 +17,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from edit_eval.asking import load_samples, make_experiment
+from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError, Stopped
@@ -33,19 +34,13 @@ from edit_eval.plugins.gate.breakages import (
     find_colour,
     find_in_facts,
     find_in_records,
+    find_other_noise,
     find_seed,
     list_broken,
 )
 from edit_eval.plugins.gate.distances import Measures, draw_worst, levels
 from edit_eval.plugins.gate.gating import BASELINE, CANDIDATE, check_margin, check_resumed, check_single_model, decisive
-from edit_eval.plugins.gate.sameness import (
-    Distances,
-    NoiseTest,
-    compare_with_noise,
-    count_allowed,
-    pictures_needed,
-    sign_test,
-)
+from edit_eval.plugins.gate.sameness import Distances, compare_with_noise, count_allowed, pictures_needed, sign_test
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.comparison import gate_lines
 from edit_eval.reporting.displays import watch_run
@@ -265,14 +260,16 @@ class _Work:
     command: Sequence[str]
 
     @cached_property
+    def _distances_by_edit(self) -> dict[tuple[str, int], Mapping[str, float]]:
+        return {}
+
+    @cached_property
     def pairs(self) -> list[EditPair]:
         """All edits that both were asked for, and of which at least one has a picture."""
         runs = [self.reference.run, self.candidate.run]
         results = [run.results for run in runs if run]
         clusters = {sample.id: sample.cluster for sample in results[0].samples}
-        first, second = (
-            {(edit.sample_id, edit.edit_seed): edit for edit in each.edits if not edit.made_in} for each in results
-        )
+        first, second = ({(edit.sample_id, edit.edit_seed): edit for edit in each.edits} for each in results)
         return [
             EditPair(
                 clusters[name[0]],
@@ -322,9 +319,14 @@ class _Work:
                     len(self.pictures),
                 ),
             )
-        rows = self._rows
-        answer = replace(answer, rows=tuple(rows), noise=self._noise[1], noise_kind=self._noise[0])
-        answer = replace(answer, worst=self._draw_worst(rows[0]), **self._end_by_pictures(rows))
+        near = self._hold_against_limits(found := self._measure_pairs())
+        if near.get("ending") != "same_pictures":
+            rows = self._add_own_noise(found)
+            answer = replace(answer, noise=self._noise[1], noise_kind=self._noise[0])
+            near = self._hold_within_noise(rows, near)
+        else:
+            rows = found
+        answer = replace(answer, rows=tuple(rows), worst=self._draw_worst(rows[0]), **near)
         if answer.ending == "same_pictures":
             return answer
         answer = replace(answer, findings=tuple(self._findings()))
@@ -337,7 +339,7 @@ class _Work:
         """The reference's second run, or why there is none."""
         reference = self.reference
         if reference.finished and reference.run is not None:
-            there = reference.run.path.parent / AGAIN
+            there = reference.run.path.parent / self._name_run(AGAIN, reference)
             if (there / "config").is_dir() and _same_models(Run(there), reference.run):
                 return Run(there), Text("")
             return None, Text("the reference is a finished run and cannot be run again: its own noise is not known")
@@ -354,12 +356,27 @@ class _Work:
                 "not bit-equal: the reference is run again on {} pictures, to see how far it is from itself", len(taken)
             )
         )
-        return self._run(AGAIN, reference.configuration, {section.name: section}, ids), Text("")
+        return self._run(AGAIN, reference, reference.configuration, {section.name: section}, ids), Text("")
 
-    def _run(self, name: str, by: Configuration, models: Mapping[str, ModelSection], ids: Sequence[str]) -> Run:
-        asked = _only_edits(by, models, ids)
-        check_resumed(self.folder / name, asked, lambda line: None)
-        return evaluate(asked, run_dir=self.folder / name, command=self.command, report=False)
+    def _run(
+        self, what: str, of: _Engine, by: Configuration, models: Mapping[str, ModelSection], ids: Sequence[str]
+    ) -> Run:
+        """Returns a further run of one of the two, as far as it could be made."""
+        asked, folder = _only_edits(by, models, ids), self.folder / self._name_run(what, of)
+        check_resumed(folder, asked, lambda line: None)
+        try:
+            return evaluate(asked, run_dir=folder, command=self.command, report=False)
+        except Stopped as stopped:
+            if not (folder / "config").is_dir():
+                raise
+            self.tell(Text("{}: {}", folder, stopped))
+            return Run(folder)
+
+    def _name_run(self, what: str, of: _Engine) -> str:
+        """Returns the name of a folder that belongs to the pictures of one of the two: another build, with the same
+        configuration, has another."""
+        assert of.run is not None
+        return f"{what}-{digest([(*_key(edit), edit.pixels) for edit in of.run.results.edits])[:12]}"
 
     @cached_property
     def _own_edits(self) -> Mapping[tuple[str, int], tuple[Edit, Path]]:
@@ -407,34 +424,48 @@ class _Work:
 
     # -- by the pictures --
 
-    @cached_property
-    def _rows(self) -> list[DistanceRow]:
-        """Each distance, with what decides first. A picture's is that of its edit that is furthest."""
-        own_edits, names = self._own_edits, [distance.name for distance in self.measures.distances]
+    def _measure_pairs(self) -> list[DistanceRow]:
+        """Returns each distance, what decides first. A picture's is that of its edit that is furthest."""
         found: dict[str, dict[str, float]] = {}
+        for pair in self.pairs:
+            _keep_furthest(found, pair.picture, self._measure(pair))
+        rows = [
+            DistanceRow(
+                distance, self.limits.get(distance.name), _column(found, distance.name, self.pictures), None, ()
+            )
+            for distance in self.measures.distances
+        ]
+        return sorted(rows, key=lambda row: row.limit is None)
+
+    def _measure(self, pair: EditPair) -> Mapping[str, float]:
+        key = _key(pair.reference)
+        if key not in self._distances_by_edit:
+            apart = dict.fromkeys((distance.name for distance in self.measures.distances), math.inf)
+            self._distances_by_edit[key] = self.measures.measure(*map(levels, pair.paths)) if pair.both else apart
+        return self._distances_by_edit[key]
+
+    def _add_own_noise(self, rows: Sequence[DistanceRow]) -> list[DistanceRow]:
+        """Returns the rows with how far the reference is from itself, and whether the candidate is further."""
         own: dict[str, dict[str, float]] = {}
         beside: dict[str, dict[str, float]] = {}
         for pair in self.pairs:
-            reference = levels(pair.paths[0]) if pair.reference.image else None
-            apart = dict.fromkeys(names, math.inf)
-            if pair.both and reference is not None:
-                apart = self.measures.measure(reference, levels(pair.paths[1]))
-            _keep_furthest(found, pair.picture, apart)
-            if reference is not None and (again := own_edits.get(_key(pair.reference))):
-                _keep_furthest(own, pair.picture, self.measures.measure(reference, levels(again[1])))
-                _keep_furthest(beside, pair.picture, apart)  # of the same edits, so that the two can be exchanged
-        rows = []
-        for distance in self.measures.distances:
-            name, tests = distance.name, tuple[NoiseTest, ...]()
-            themselves = _column(own, name, own) if own else None
-            if themselves is not None and self._noise[0] == "some":
-                tests = tuple(compare_with_noise(_column(beside, name, own), themselves, distance.equal))
-            rows.append(
-                DistanceRow(distance, self.limits.get(name), _column(found, name, self.pictures), themselves, tests)
-            )
-        return sorted(rows, key=lambda row: row.limit is None)
+            if pair.reference.image and (again := self._own_edits.get(_key(pair.reference))):
+                _keep_furthest(own, pair.picture, self.measures.measure(levels(pair.paths[0]), levels(again[1])))
+                _keep_furthest(
+                    beside, pair.picture, self._measure(pair)
+                )  # the same edits, so that both can be exchanged
+        if not own:
+            return list(rows)
+        added = []
+        for row in rows:
+            themselves, candidate = (_column(each, row.distance.name, own) for each in (own, beside))
+            some = self._noise[0] == "some"
+            tests = compare_with_noise(candidate, themselves, row.distance.equal) if some else ()
+            added.append(row._replace(own=themselves, tests=tuple(tests)))
+        return added
 
-    def _end_by_pictures(self, rows: Sequence[DistanceRow]) -> dict[str, Any]:
+    def _hold_against_limits(self, rows: Sequence[DistanceRow]) -> dict[str, Any]:
+        """Returns the ending if enough lie within D; else why not."""
         deciding = [row for row in rows if row.limit is not None]
         within = np.all([row.values <= self.limits[row.distance.name] for row in deciding], axis=0)
         n, outside = len(within), int((~within).sum())
@@ -457,27 +488,26 @@ class _Work:
         held = [Text("{} {}", row.distance.words, row.show(row.smallest)) for row in rows if row.smallest is not None]
         if held:
             reasons.append(Text("the smallest D that holds of 95 % of such pictures: {}", held))
+        return {"reasons": tuple(reasons)}
+
+    def _hold_within_noise(self, rows: Sequence[DistanceRow], near: dict[str, Any]) -> dict[str, Any]:
+        """Returns the ending if the candidate is no further than the reference is from itself; else also why not."""
         tested = [
             (row, test) for row in rows if row.limit is not None or row.distance.name == "mean" for test in row.tests
         ]
-        if not tested:
-            return {"reasons": tuple(reasons)}
-        pictures = tested[0][1].pictures
-        if all(test.passes for _, test in tested):
-            sentence = Text(
-                "the same pictures: no further from the reference than the reference is from itself, on {} pictures "
-                "that it made again",
-                pictures,
-            )
-            return {
-                "ending": "same_pictures",
-                "sentence": sentence,
-                "reasons": tuple(describe_noise_test(*each) for each in tested),
-            }
-        for row, test in tested:
-            if not test.passes:
-                reasons.append(describe_noise_test(row, test))
-        return {"reasons": tuple(reasons)}
+        lines = [describe_noise_test(*each) for each in tested if not each[1].passes]
+        if not tested or lines:
+            return {"reasons": (*near["reasons"], *lines)}
+        sentence = Text(
+            "the same pictures: no further from the reference than the reference is from itself, on {} pictures "
+            "that it made again",
+            tested[0][1].pictures,
+        )
+        return {
+            "ending": "same_pictures",
+            "sentence": sentence,
+            "reasons": tuple(describe_noise_test(*each) for each in tested),
+        }
 
     def _draw_worst(self, row: DistanceRow) -> Path | None:
         order = np.argsort(-np.where(np.isfinite(row.values), row.values, -np.inf), kind="stable")
@@ -501,9 +531,9 @@ class _Work:
 
     def _findings(self) -> Iterator[Breakage]:
         """Yields what is found, each kind once: what was seen before what was tried."""
-        seen = set()
+        seen = set[str]()
         for finding in self._look():
-            if finding.kind not in seen:
+            if finding.kind not in seen and (finding.kind != "noise" or not seen):
                 seen.add(finding.kind)
                 yield finding
 
@@ -517,20 +547,25 @@ class _Work:
         unlike = [pair for pair in self.pairs if pair.both and pair.reference.pixels != pair.candidate.pixels]
         tried = [pair for pair in unlike if COPY not in pair.candidate.flags][:TRIED]
         ids = list(dict.fromkeys(pair.reference.sample_id for pair in tried))
-        section, by = self.reference.section, self.reference.configuration
+        section, by, noise = self.reference.section, self.reference.configuration, None
         if tried and section is not None and by is not None:
             broken = list_broken(section, self.reference.experiment.edit_models[0].parameters)
-            if broken:
-                self.tell(Text("the reference is run on {} pictures as if something were broken", len(ids)))
-                run = self._run("broken", by, broken, ids)
-                yield from find_by_trying(tried, broken, _pictures_of(run))
+            other = {"name": "another_seed", "seed": section.seed + OTHER_SEED}
+            self.tell(Text("the reference is run on {} pictures as if something were broken", len(ids)))
+            run = self._run(
+                "broken", self.reference, by, {**broken, "another_seed": section.model_copy(update=other)}, ids
+            )
+            yield from find_by_trying(tried, broken, _pictures_of(run))
+            noise = find_other_noise(tried, _pictures_of(run))
         section, by = self.candidate.section, self.candidate.configuration
         if tried and section is not None and by is not None:
             self.tell(Text("the candidate is run on {} pictures with another seed", len(ids)))
             seeds = {"again": section.seed, "another_seed": section.seed + OTHER_SEED}
             models = {name: section.model_copy(update={"name": name, "seed": seed}) for name, seed in seeds.items()}
-            if seed := find_seed(tried, _pictures_of(self._run("seeds", by, models, ids))):
+            if seed := find_seed(tried, _pictures_of(self._run("seeds", self.candidate, by, models, ids))):
                 yield seed
+        if noise:
+            yield noise
 
 
 def _key(edit: Edit) -> tuple[str, int]:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES, PUBLISHED, family_of_type, lineage_of_name
+from edit_eval.plugins.local_judges.in_worker.judge_table import (
+    FAMILIES,
+    NOT_KNOWN,
+    PUBLISHED,
+    family_of_type,
+    lineage_of_name,
+)
 from edit_eval.pretrained.published import KnownClass, PublishedWeights
 
 COUNTED = {
@@ -22,7 +28,8 @@ _RELEASES = {
     )
     for row in PUBLISHED
 }
-_CLASSES = {family.model: KnownClass(lineage=family.lineage) for family in FAMILIES}
+_CLASSES = {name: KnownClass(lineage=lineage) for name, lineage in NOT_KNOWN.values() if lineage}
+_CLASSES |= {family.model: KnownClass(lineage=family.lineage) for family in FAMILIES}
 
 
 class JudgeWeights:
@@ -39,4 +46,4 @@ class JudgeWeights:
     def lineage(self, model_type: str, name: str) -> str:
         """Returns a family, by the type of the weights, else by their name."""
         family = family_of_type(model_type)
-        return family.lineage if family else lineage_of_name(name)
+        return family.lineage if family else NOT_KNOWN.get(model_type, ("", ""))[1] or lineage_of_name(name)

@@ -151,8 +151,7 @@ def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> G
         battles[battle.sample_id].append(battle)
     critiques: dict[str, list[Judgement]] = defaultdict(list)
     for critique in results.critiques:
-        if not critique.made_in:  # a kept edit has it where it was made
-            critiques[critique.sample_id].append(critique)
+        critiques[critique.sample_id].append(critique)
     return {
         "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),

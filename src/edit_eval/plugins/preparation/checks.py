@@ -537,7 +537,8 @@ def _out_of_reach(wanted: PlacedModel, environment: Mapping[str, str]) -> Findin
         if variable
         else Text("{} cannot be reached", hub_address(environment)),
     )
-    advice = Text("on a machine with a network, run `{}`, or give a folder", download_command(section))
+    command = download_command(section)
+    advice = Text("on a machine with a network, run `edit-eval fetch CONFIG` or `{}`; or give a folder", command)
     return Finding("models", "problem", text, advice, wanted.who)
 
 
@@ -557,7 +558,9 @@ def _weight_findings(wanted: PlacedModel, environment: Mapping[str, str]) -> lis
         size = Text(" ({})", gb(weights.stored)) if weights.stored else Text(" (of unknown size)")
         text = Text("{}: {}{} is not in the cache {}", who, weights.name, size, cache)
         if variable:
-            advice = Text("on a machine with a network: {}; {} forbids it here", command, variable)
+            advice = Text(
+                "on a machine with a network: `edit-eval fetch CONFIG` or {}; {} forbids it here", command, variable
+            )
             return [Finding("models", "problem", text, advice)]
         return [
             Finding(

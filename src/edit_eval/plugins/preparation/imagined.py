@@ -172,20 +172,18 @@ class ImaginedWork:
         *,
         samples: int | None = None,
         pilot: bool = True,
-        first_round: bool = False,
     ) -> None:
         """`everything` is the whole benchmark before its filters, and `batch_sizes` has each judge's.
 
         With `samples`, of so many like those of the experiment; of very many a part is unfolded, and stands several
-        times. With `first_round` only the first round of battles is asked, else all that may be.
+        times.
         """
         there = len(find_counting_samples(experiment))
         self.samples = samples or there
 
         def part(experiment: Experiment, everything: Sequence[Sample], times: int = 1) -> _Part:
             matrix = Matrix(experiment)
-            if not first_round:
-                matrix.unfold_rest()
+            matrix.unfold_rest()
             return _Part(matrix, batches_of(batch_sizes, everything), times)
 
         if self.samples == there:
@@ -226,7 +224,7 @@ class ImaginedWork:
         """How many edits each model makes, questions each judge is asked, and how many more about controls."""
         counts: dict[str, tuple[int, int]] = {}
         for matrix, _, times in self._parts:
-            for key, (count, controls) in count_remaining_work(matrix, later_rounds=False).items():
+            for key, (count, controls) in count_remaining_work(matrix).items():
                 before = counts.get(key, (0, 0))
                 counts[key] = before[0] + times * count, before[1] + times * controls
         return counts
@@ -257,11 +255,6 @@ class ImaginedWork:
             )
             for matrix, _, times in self._parts
         )
-
-    @property
-    def rounds(self) -> int:
-        """The most rounds of battles that any judge may be asked."""
-        return self._parts[0].matrix.rounds
 
     @cached_property
     def controls(self) -> ControlQuestions:

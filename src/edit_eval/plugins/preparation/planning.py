@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from edit_eval.config.schema import Configuration, ModelSection
@@ -36,7 +35,6 @@ from edit_eval.plugins.preparation.prediction import (
     too_short,
 )
 from edit_eval.records import Results, Sample
-from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.queues import QUEUES
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
@@ -172,10 +170,11 @@ class Plan:
     """All simulated combinations."""
 
     combinations: tuple[Combination, ...]
+    """Empty if it is not known how long a model takes."""
     best: int | None
     """The shortest combination known to fit into memory; None if there is none."""
-    chosen: int
-    """The configuration's own combination."""
+    chosen: int | None
+    """The configuration's own combination; None if there is none."""
     samples: int
     devices: int
     durations: Mapping[str, Duration]
@@ -184,6 +183,8 @@ class Plan:
     too short, if it is known to be."""
     gpu_memory: float | None = None
     """Free GiB on each GPU, if given."""
+    unknown: tuple[str, ...] = ()
+    """Models of which it is not known how long they take, by name."""
     sizes: tuple[ClusterSize, ...] = ()
     """With `--nodes`: the same on fewer machines, beside all of them."""
     cost: float | None = None
@@ -219,6 +220,7 @@ class Plan:
                 for key, (count, controls) in self.work.items()
             },
             **({} if self.cost is None else {"cost_usd": self.cost}),
+            **({"unknown_durations": list(self.unknown)} if self.unknown else {}),
             **(
                 {"sizes": [size.as_plain() for size in self.sizes], "cheapest": self.cheapest, "fastest": self.fastest}
                 if self.sizes
@@ -252,7 +254,8 @@ def make_plan(
     asked in rounds and steps are planned with all of them; the first round of battles is reported beside. `machine` is
     this machine by default. With a `cluster` the limit of loads is per machine, or for all machines together if they
     share a disk, and other numbers of machines are compared.
-    Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
+    Nothing is simulated while it is not known how long a model takes; all else is as it would be.
+    Raises `ConfigurationError` for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(Text("--samples {}: at least 1", samples))
@@ -276,18 +279,18 @@ def make_plan(
         card = card_of(section, configuration.folder)
         notes += [finding.text for finding in sale_findings(card, section.name)]
     sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
-    unfold = partial(ImaginedWork, experiment, everything or experiment.samples, sizes, pilot=execution.pilot)
-    work = unfold(samples=samples)
-    least = unfold(samples=samples, first_round=True) if work.rounds > 1 else work
-    notes += [*_askings(configuration, experiment, work, least), *_words(configuration, experiment, work, least, seen)]
+    every_sample = everything or experiment.samples
+    work = ImaginedWork(experiment, every_sample, sizes, pilot=execution.pilot, samples=samples)
+    notes += [*_askings(experiment, work), *_words(configuration, experiment, work, seen)]
     own = (execution.schedule, execution.order, placement)
     every = len(work.tasks()) <= ALL_COMBINATIONS_UP_TO
-    ways = [*itertools.product(SCHEDULES, ORDERS, PLACEMENTS)] if every else [own]
+    unknown = tuple(section.name for key, section in configuration.models.items() if key not in durations)
+    ways = [] if unknown else [*itertools.product(SCHEDULES, ORDERS, PLACEMENTS)] if every else [own]
     often = {f"judge:{name}": each * experiment.readings for name, each in experiment.questions_per_edit.items()}
     at_once = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     timing = timing_of(durations, often, capacity=at_once)
 
-    def simulate_way(its: Sequence[Model], on: Machine, way: tuple[str, str, str], work: ImaginedWork) -> Prediction:
+    def simulate_way(its: Sequence[Model], on: Machine, way: tuple[str, str, str]) -> Prediction:
         of = on.node_of if isinstance(on, ImaginedMachine) and cluster else None
         return simulate(
             its,
@@ -300,10 +303,7 @@ def make_plan(
             host=of or (lambda device: ""),
         )
 
-    made = [Combination(*way, simulate_way(models, machine, way, work), room[way[2]].answer) for way in ways]
-    if least is not work:
-        soonest = simulate_way(models, machine, own, least).makespan
-        notes.append(Text("with the first round of battles alone: {}; the most is given below", roughly(soonest)))
+    made = [Combination(*way, simulate_way(models, machine, way), room[way[2]].answer) for way in ways]
     # Within a thousandth the simpler combination wins, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)
@@ -311,17 +311,18 @@ def make_plan(
     plan = Plan(
         tuple(made),
         best,
-        ways.index(own),
+        ways.index(own) if ways else None,
         work.samples,
         len({d for model in models for place in model.places for d in place}),
         durations,
         tuple(notes),
         gpu_memory,
+        unknown,
         cost=estimate_cost(prices_of(configuration), work.work_counts),
         controls=work.controls,
         work=work.work_counts,
     )
-    if cluster is None:
+    if cluster is None or unknown:
         return plan
     mine, cluster_sizes = made[ways.index(own)].prediction, []
     tasks = work.tasks(by_category=execution.order == "by_category")
@@ -335,7 +336,7 @@ def make_plan(
             except ConfigurationError:  # too few for a replica
                 continue
             if whole := every:
-                seconds = simulate_way(its, fewer, own, work).makespan
+                seconds = simulate_way(its, fewer, own).makespan
             else:
                 seconds = over * lower_bound(its, tasks, timing, swap=placement == "swap")
         cluster_sizes.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
@@ -356,24 +357,18 @@ def timing_of(durations: Mapping[str, Duration], often: Mapping[str, float] | No
     )
 
 
-def _askings(
-    configuration: Configuration, experiment: Experiment, work: ImaginedWork, least: ImaginedWork
-) -> list[str]:
+def _askings(experiment: Experiment, work: ImaginedWork) -> list[str]:
     """Returns a line for each judge that is asked more than once about an edit, with the number of its answers, and
     for each that compares two, with the number of its battles."""
     readings, notes = experiment.readings, list[str]()
     for judge in experiment.judges:
         name, asked = judge.name, experiment.questions_per_edit.get(judge.name, 1.0)
         if judge.of_two:
-            few, many = (
-                (imagined.battles(name), imagined.work_counts.get(f"judge:{name}", (0, 0))[0])
-                for imagined in (least, work)
-            )
-            if few == many:
-                notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, *many))
-            else:
-                battles, answers = zip(few, many, strict=True)
-                notes.append(Text("{}: {:,} to {:,} battles, so {:,.0f} to {:,.0f} answers", name, *battles, *answers))
+            many = work.battles(name), work.work_counts.get(f"judge:{name}", (0, 0))[0]
+            line = Text("{}: {:,} battles, so {:,.0f} answers", name, *many)
+            if (rounds := judge.scoring.looks) > 1:
+                line = Text("{}, if all {} rounds are asked", line, rounds)
+            notes.append(line)
         elif readings * asked > 1:
             each = Text("{:.3g} questions x ", asked) if asked != 1 else ""
             read = pluralize(readings, "reading")
@@ -384,17 +379,12 @@ def _askings(
     ]
 
 
-def _words(
-    configuration: Configuration, experiment: Experiment, work: ImaginedWork, least: ImaginedWork, seen: Results | None
-) -> list[str]:
+def _words(configuration: Configuration, experiment: Experiment, work: ImaginedWork, seen: Results | None) -> list[str]:
     """Returns what the work comes to: controls, costs, tokens, and edits that are told a judge's words."""
     notes: list[str] = [work.controls.sentence] if work.controls.sentence else []
     notes += cost_words(prices_of(configuration), work.work_counts)
     if seen is not None:
         notes += _tokens(configuration, experiment, seen, work)
-        if least is not work:
-            few = _tokens(configuration, experiment, seen, least)
-            notes += [Text("with the first round alone: {}", note) for note in few]
     if experiment.refinements:
         counts = work.edits, work.edits - work.n_refined_edits
         notes.append(Text("rounds and rewriting: {:,} edits in place of {:,}, if no round is stopped early", *counts))

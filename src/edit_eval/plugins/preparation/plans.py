@@ -33,9 +33,11 @@ def print_plan(plan: Plan, console: Console, *, every: bool = False) -> None:
         print_with_head(
             console, "  ", Styled(Text("{}: {}, load {} ({})", one_line(name), unit, load, one_line(known.source)))
         )
+    for name in plan.unknown:
+        print_with_head(console, "  ", Styled(Text("{}: not known how long it takes", one_line(name))))
     for note in plan.notes:
         print_with_head(console, "  ", Styled(one_line(note)))
-    if every:
+    if every and plan.combinations:
         console.print()
         console.print(terminal_table(ways_table(plan)))
         console.print(BOUND)
@@ -48,8 +50,15 @@ def print_plan(plan: Plan, console: Console, *, every: bool = False) -> None:
 
 def time_lines(plan: Plan) -> Iterator[Text]:
     """Says how long the run takes as it is configured, and what would take less."""
-    yours = plan.combinations[plan.chosen]
     what = Text("{} on {}", pluralize(plan.samples, "sample"), pluralize(plan.devices, "device"))
+    if plan.chosen is None:
+        yield Text(
+            "How long {} take is not known: run a few (`edit-eval run CONFIG --limit 8 --run-dir RUN`), then plan with "
+            "`--from RUN`.",
+            what,
+        )
+        return
+    yours = plan.combinations[plan.chosen]
     yield Text("About {} for {}.", duration(yours.prediction.makespan), what)
     if yours.memory == "unknown":
         yield Text("Whether that fits into memory is not known.")

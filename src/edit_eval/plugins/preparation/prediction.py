@@ -10,7 +10,6 @@ from typing import Any, TypedDict, Unpack
 
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.errors import ConfigurationError
 from edit_eval.execution.checks import call_class_method
 from edit_eval.records import Activity, Results, Status, no_garbage
 from edit_eval.scheduling.estimates import Estimates
@@ -59,14 +58,13 @@ class Duration:
 def durations_of(
     configuration: Configuration, seen: Results | None, questions: Mapping[str, float] | None = None
 ) -> dict[str, Duration]:
-    """Returns the durations of every model, by its key (`edit:NAME`, `judge:NAME`).
+    """Returns the durations of every model of which one is known, by its key (`edit:NAME`, `judge:NAME`).
 
     What `seen` (a run's results) shows of a model of the same name comes first, then what is known of its type.
     `questions` has by judge the mean number of questions per pair (1 if missing); each of the configuration's readings
     asks all of them.
-    Raises `ConfigurationError` for a model of which nothing is known.
     """
-    durations = {}
+    durations: dict[str, Duration] = {}
     readings = configuration.evaluation.readings
     for key, section in configuration.models.items():
         times = readings * (questions or {}).get(section.name, 1.0) if key.startswith("judge:") else 1.0
@@ -75,15 +73,7 @@ def durations_of(
             if said := call_class_method(section, configuration.folder, method):
                 load, unit, source = said
                 duration = Duration(load, times * unit, source, published=method == "duration")
-        if duration is None:
-            raise ConfigurationError(
-                Text(
-                    "how long {} takes is unknown: run a few samples (`edit-eval run CONFIG --limit "
-                    "8 --run-dir RUN`), then plan with `--from RUN`",
-                    section.name,
-                )
-            )
-        durations[key] = duration
+        durations |= {} if duration is None else {key: duration}
     return durations
 
 
@@ -94,7 +84,7 @@ def too_short(
 
     These run on the CPU, or are offloaded: their weights are moved to the GPU again and again.
     """
-    for model in models:
+    for model in (model for model in models if model.key in durations):
         known, offload = durations[model.key], configuration.models[model.key].placement.offload
         slow = Text("the CPU") if model.places[0][0].startswith("cpu") else Text("offload: {}", offload)
         if known.published and slow != "offload: none":

@@ -166,9 +166,8 @@ class Tally:
                     self._judgements.set_status(address_of(row), row.status)
 
     def edit(self, edit: Edit, now: float) -> None:
-        """Counts a finished edit; one that is kept is none."""
-        status = Status.SKIPPED if edit.made_in else edit.status
-        if self._edits.set_status(address_of(edit), status) is not status:
+        """Counts a finished edit."""
+        if self._edits.set_status(address_of(edit), edit.status) is not edit.status:
             self.edit_rate.add(now)
 
     def judgement(self, judgement: Judgement, now: float) -> CategoryDone | None:

@@ -50,7 +50,7 @@ _NAMES = {
 }
 _FOLDERS = {"basic": "singleturn", "uge": "hard"}
 """Suite -> the folder with its pictures; those of several turns are beside their rows."""
-_LINES: dict[str, tuple[str, str, str]] = {
+LINES: dict[str, tuple[str, str, str]] = {
     "replace": ("Prompt Compliance", "Visual Naturalness", "Physical & Detail Integrity"),
     "add": ("Prompt Compliance", "Visual Naturalness", "Physical & Detail Coherence"),
     "adjust": ("Prompt Compliance", "Visual Seamlessness", "Physical & Detail Fidelity"),
@@ -62,7 +62,7 @@ _LINES: dict[str, tuple[str, str, str]] = {
     "compose": ("Instruction Compliance", "Visual Naturalness", "Physical Consistency & Fine Detail"),
 }
 """The names that precede a judge's three numbers in the authors' prompts."""
-_ASKED: Mapping[str, Mapping[str, str | tuple[str, str]]] = {
+CRITERIA: Mapping[str, Mapping[str, str | tuple[str, str]]] = {
     "replace": {
         "compliance": "Is the object that was named gone, all of it and nothing else, and is the new one of the "
         "kind, number, place, size and look that were asked for?",
@@ -179,7 +179,7 @@ RUBRIC = {
     "brief reasons without quotation marks in them, then whole numbers from {lowest} to {highest}.",
     "tells": {"edit_instruction": "The requested change:"},
     "questions": {
-        name: question("", ["source", "edit"], ["edit_instruction"], criteria) for name, criteria in _ASKED.items()
+        name: question("", ["source", "edit"], ["edit_instruction"], criteria) for name, criteria in CRITERIA.items()
     },
 }
 
@@ -286,7 +286,7 @@ class ImgEditScores(CriteriaProtocol):
         "MIT",
         "f9468dc848776ee0a6c2e2c31e678c7224e9cb61b013747c8c52d4a05627b5a0",
     )
-    official: ClassVar[Mapping[str, Official]] = {name: Official(name, _LINES[name]) for name in TYPES}
+    official: ClassVar[Mapping[str, Official]] = {name: Official(name, LINES[name]) for name in TYPES}
     slots: ClassVar[Mapping[str, str]] = {"<edit_prompt>": "edit_instruction"}
     headline = "score"
     scores: ClassVar[Mapping[str, Score]] = {"score": Score(scale=Scale(lowest=1, highest=5, mean_over="categories"))}

@@ -38,7 +38,7 @@ class UniREditBench(FilesBenchmark):
     wanted = ("data.json", "*.zip")
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2511.01295; github and hub Maplebb/UniREditBench",
-        "licence": "none given",
+        "licence": "Apache-2.0 by the card of the data; none is given with the code",
         "samples": "2,700 of 18 kinds; English",
         "formula": "0.3 consistency + 0.5 reasoning + 0.2 plausibility, each 1 to 5; mean over the edits",
         "defects": "the authors' script keeps an error for ever, and leaves out what it cannot read",

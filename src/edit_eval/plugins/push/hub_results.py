@@ -62,7 +62,8 @@ def _describe(result: Result, results: Results, summary: Summary) -> Iterator[st
     judges: Any = results.provenance.resolved.get("judges", ())
     asked: dict[str, Any] = next((judge for judge in judges if judge.get("name") == result.judge), {})
     model = str((asked.get("parameters") or {}).get("model_name") or asked.get("type") or "unknown")
-    yield f"judge {result.judge} ({hide_folders(model)}): {summary.judges[result.judge].line}"
+    known = summary.judges.get(result.judge)  # none of a judge that nobody could examine
+    yield f"judge {result.judge} ({hide_folders(model)})" + (f": {known.line}" if known and known.line else "")
     yield f"edit-eval {__version__}"
 
 

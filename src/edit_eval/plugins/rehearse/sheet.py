@@ -200,7 +200,7 @@ def _became(fault: FaultRehearsed) -> str:
 
 
 def _whole_run(rehearsal: Rehearsal) -> Iterator[Line]:
-    if rehearsal.plan is None:
+    if rehearsal.plan is None or rehearsal.plan.chosen is None:
         return
     own = rehearsal.plan.combinations[rehearsal.plan.chosen]
     yield Line(

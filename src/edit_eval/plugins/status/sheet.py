@@ -126,7 +126,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
     counted: dict[str, Sequence[Edit | Judgement]] = {
-        "edits": results.unique_results.edits,
+        "edits": results.edits,
         "judgements": results.judgements,
         **({"battles": results.battles} if results.battle_judges else {}),
         "controls": results.controls,
@@ -566,8 +566,6 @@ def _edit_facts(results: Results, edit: Edit) -> Facts:
         yield Text("image"), one_line(Path(results.directory) / edit.image)
         yield Text("size"), Text("{} x {}, {:,} bytes", edit.width, edit.height, edit.file_bytes)
         yield Text("pixels"), edit.pixels
-    if edit.made_in:
-        yield Text("made in"), one_line(edit.made_in)
     if edit.flags:
         yield Text("flags"), one_line(", ".join(edit.flags))
     if edit.device:  # 0 s is a time, too

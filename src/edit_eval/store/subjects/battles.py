@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import SampleQuestion, question_digest, rounds_of
-from edit_eval.records import Status
+from edit_eval.records import Judgement, Status
 from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.votes import tables_of, votes_of
 from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
+from edit_eval.text import Text
 
 
 class Battles(Kind):
@@ -27,8 +28,7 @@ class Battles(Kind):
 
     def unfold_more(self, matrix: MatrixState) -> Iterable[Subject]:
         """Returns the next round, if all battles so far are final and some edit models cannot be told apart yet."""
-        numbers = matrix.list_subjects(self.name)
-        rows = [matrix.judgement(judgement) for number in numbers for judgement in matrix.cells.judgements_of(number)]
+        rows = [*self.rows(matrix)]
         if any(row.status is Status.PENDING for row in rows) or not (rest := self.unfold_rest(matrix)):
             return ()
         begun = rest[0].round
@@ -65,6 +65,15 @@ class Battles(Kind):
         assert of.other is not None
         return cells.edit(of.column, of.seed, of.sample), cells.edit(of.other, of.seed, of.sample)
 
+    def what_lacks(self, matrix: MatrixState, number: int) -> tuple[Status, str] | None:
+        if _is_of_one(matrix, self.edits(matrix.cells, number)):
+            return Status.SKIPPED, Text("both are one edit, which was kept")
+        return super().what_lacks(matrix, number)
+
+    def rows_of(self, matrix: MatrixState, numbers: Iterable[int]) -> Iterator[Judgement]:
+        """Yields no battle of an edit with itself."""
+        return super().rows_of(matrix, (n for n in numbers if not _is_of_one(matrix, self.edits(matrix.cells, n))))
+
     def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
         both = zip(("edit", "other"), (matrix.edits[edit] for edit in self.edits(matrix.cells, number)), strict=True)
         return {
@@ -86,3 +95,8 @@ class Battles(Kind):
     def batch_group(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         of = matrix.cells.subject(number)
         return of.round, batch_of[matrix.sample_of(number).index], of.seed
+
+
+def _is_of_one(matrix: MatrixState, edits: Sequence[int]) -> bool:
+    """True if both edits are one, since one is kept, or both are."""
+    return len({*map(matrix.origins.original_of, edits)}) < len(edits)

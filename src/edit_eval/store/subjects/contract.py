@@ -13,7 +13,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion, question_digest
 from edit_eval.protocols.contract import Question
-from edit_eval.records import Edit, Judgement, Sample
+from edit_eval.records import Edit, Judgement, Sample, Status
 
 
 class Subject(NamedTuple):
@@ -101,6 +101,8 @@ class Earlier(Protocol):
 
     def last(self, subject: int) -> int | None: ...
 
+    def original_of(self, edit: int) -> int: ...
+
 
 class MatrixState(Protocol):
     """Every edit, reply and judgement of a run: what `store.matrix.Matrix` is to whoever is below it."""
@@ -136,9 +138,7 @@ class MatrixState(Protocol):
 
     def rows(self, kind: str) -> Iterator[Judgement]: ...
 
-    def is_void(self, subject: int) -> bool: ...
-
-    def list_subjects(self, kind: str) -> Sequence[int]: ...
+    def visible_edits_of(self, subject: int) -> tuple[int, ...]: ...
 
     def new_edit(self, number: int) -> Edit: ...
 
@@ -187,6 +187,14 @@ class Kind:
         """Returns the edits that come before it."""
         return self.visible_edits(matrix, number)
 
+    def what_lacks(self, matrix: MatrixState, number: int) -> tuple[Status, str] | None:
+        """Returns why there is nothing to judge, or nothing yet; None if all pictures that can be shown are there."""
+        shown = matrix.visible_edits_of(number)
+        lacking = [edit for edit in map(matrix.edits.__getitem__, shown[::-1]) if edit.status is not Status.OK]
+        # Of two edits, one may have failed while the other is pending.
+        first = next((edit for edit in lacking if edit.status is not Status.PENDING), *lacking[:1]) if lacking else None
+        return None if first is None else (first.status, first.reason)
+
     def pictures(self, matrix: MatrixState, number: int) -> dict[str, InputPicture]:
         """Returns all pictures that a question about it can show, by name; no `edit` if that was not made."""
         raise NotImplementedError
@@ -211,5 +219,9 @@ class Kind:
 
     def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of this kind that there is by now."""
-        for number in matrix.list_subjects(self.name):
+        return self.rows_of(matrix, matrix.cells.subjects_of(self.name))
+
+    def rows_of(self, matrix: MatrixState, numbers: Iterable[int]) -> Iterator[Judgement]:
+        """Yields the judgements of some."""
+        for number in numbers:
             yield from map(matrix.judgement, matrix.cells.judgements_of(number))

@@ -517,6 +517,16 @@ def _imgedit() -> Iterator[Set]:
     ).sets()
 
 
+def _rededit() -> Iterator[Set]:
+    tasks = "add adjust background beauty color compose extract lowlevel motion portrait remove replace stylize text"
+
+    def edits(draw: Draw) -> list[Edit]:
+        some = draw.sample([*tasks.split(), "viewpoint"], 3)
+        return _of_categories(draw, {task: (task,) for task in some}, 3)
+
+    yield from Maker("rededit", lambda *_: LINES, lambda question: range(1, 6), edits).sets()
+
+
 RISE = {
     "temporal_reasoning": ("consistency", "reasoning", "plausibility"),
     "causal_reasoning": ("consistency", "reasoning_source", "plausibility"),
@@ -649,6 +659,7 @@ def _geditbench_v2() -> Iterator[Set]:
 SETS: dict[str, Callable[[], Iterator[Set]]] = {
     "viescore": _viescore,
     "imgedit": _imgedit,
+    "rededit": _rededit,
     "kris": _kris,
     "risebench": _risebench,
     "unireditbench": _unireditbench,

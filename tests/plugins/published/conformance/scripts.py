@@ -56,6 +56,7 @@ def module_of(name: str) -> Any:
 REPOSITORIES: Mapping[str, tuple[str, str]] = {
     "viescore": ("stepfun-ai/Step1X-Edit", "570eba6ebda0c45c013983a483afbf2fd12bfcbc"),
     "imgedit": ("PKU-YuanGroup/ImgEdit", "547185d12c08267a862b94248576e1746e479937"),
+    "rededit": ("FireRedTeam/FireRed-Image-Edit", "456d010bd3f9bd727f1ab7fe60838caf6ee479e6"),
     "kris": ("ByteDance-Seed/Bagel", "056b5fd51a88c1eb4547318609e25d40080fcf87"),
     "risebench": ("PhoenixZ810/RISEBench", "5f226519b25c005bb32fb83864bbd1845ab85c23"),
     "unireditbench": ("Maplebb/UniREditBench", "a7015c5c2d17aecb1a5af4af1b234c357d86cc7d"),
@@ -143,6 +144,23 @@ def imgedit(edit_set: Set) -> Numbers:
             return {"Overall": sum(types_.values()) / len(types_)}
 
     return numbers_of(["Overall"], run)
+
+
+def rededit(edit_set: Set) -> Numbers:
+    """Where nothing can be read they print 0; here there is none."""
+    edits, genai = edit_set["edits"], stub("google.genai", types=stub("google.genai.types"))
+    google = {"google": stub("google", genai=genai), "google__genai": genai, "tqdm": stub("tqdm")}
+
+    def run() -> Mapping[str, Any]:
+        with theirs(folder_of("rededit") / "rededit_bench", **google):
+            script = module_of("redbench_eval")
+            said = {str(n): next(iter((edit["said"] or {"": None}).values())) for n, edit in enumerate(edits)}
+            about = [{"task": edit["category"]} for edit in edits]
+            tasks = script.compute_edit_type_averages(script.compute_averages(said), about)
+            return {"Overall": sum(tasks.values()) / len(tasks), **tasks}
+
+    os.environ.setdefault("GEMINI_API_KEY", "none")
+    return numbers_of(["Overall", *dict.fromkeys(edit["category"] for edit in edits)], run)
 
 
 KRIS_PROMPTS = {
@@ -717,31 +735,11 @@ SCRIPTS: dict[str, Callable[[Set], Numbers]] = {
     script.__name__: script
     for script in (
         *(viescore, imgedit, kris, risebench, unireditbench, magicbrush, wiseedit, omnicontext, structeditbench),
-        *(msebench, picabench, genarena, geditbench_v2),
+        *(msebench, picabench, genarena, geditbench_v2, rededit),
     )
 }
 PICTURES = {"structeditbench": pictures_of_structeditbench}
 """What is done to pictures before they are shown."""
-
-
-def sets_of(document: Mapping[str, Any]) -> list[Set]:
-    """Returns the sets of a file of rows."""
-    texts = document["replies"]
-
-    def replies(said: Any) -> Any:
-        return said if said is None else {name: None if n is None else texts[n] for name, n in said.items()}
-
-    return [
-        {
-            **edit_set,
-            "edits": [
-                {**edit, "said": replies(edit["said"])}
-                | ({"again": [*map(replies, edit["again"])]} if "again" in edit else {})
-                for edit in edit_set["edits"]
-            ],
-        }
-        for edit_set in document["sets"]
-    ]
 
 
 def rows_of(protocol: str) -> dict[str, Any]:

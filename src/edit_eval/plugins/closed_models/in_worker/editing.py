@@ -181,7 +181,7 @@ class Api:
         return {"leaves": "; ".join(facts), "source": f"{provider.source} ({provider.date})", **known}
 
     @staticmethod
-    def duration(parameters: Api.Parameters) -> tuple[float, float, str]:
+    def duration_anywhere(parameters: Api.Parameters) -> tuple[float, float, str]:
         """Returns what a plan assumes: nobody has measured it here."""
         return 1.0, 30.0, "assumed for an edit by a provider"
 

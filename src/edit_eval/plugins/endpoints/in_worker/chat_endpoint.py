@@ -194,7 +194,7 @@ class ChatEndpoint:
         return f"{digest} {asked} {way}".strip()
 
     @staticmethod
-    def duration(parameters: Parameters) -> tuple[float, float, str] | None:
+    def duration_anywhere(parameters: Parameters) -> tuple[float, float, str] | None:
         """Returns what a plan assumes of a maker's own service; nothing is known of other servers."""
         batches = ", at once; its batches come within a day, which the plan leaves out" * parameters.batch_interface
         return (5.0, 4.0, f"assumed for an answer by a maker's service{batches}") if parameters.api else None

@@ -1,7 +1,8 @@
 """What edit-eval has to know about transformers' image-text-to-text models to judge with them: data.
 
-`FAMILIES` has a row for each `model_type` of a `config.json`; a test checks each against transformers 5.23.0. A model
-without a row is used as the library has it. Standard library only: `doctor`, reports and documents read it, too.
+`FAMILIES` has a row for each `model_type` of a `config.json`; a test checks each against the installed one. A model
+without a row is used as the library has it; `NOT_KNOWN` and `NO_JUDGES` have the rest of its types. Standard library
+only: `doctor`, reports and documents read it, too.
 """
 
 from __future__ import annotations
@@ -245,10 +246,86 @@ FAMILIES = (
 )
 _BY_TYPE: Mapping[str, Family] = {family.model_type: family for family in FAMILIES}
 
+_NO_JUDGES = (
+    "blip blip-2 cosmos3_edge deepseek_ocr2 evolla florence2 git glm_ocr got_ocr2 granite_docling instructblip "
+    "instructblipvideo kosmos-2 kosmos-2.5 lighton_ocr minicpm_ocr paddleocr_vl paligemma pi0 pix2struct "
+    "pp_chart2table pp_formulanet qianfan_ocr shieldgemma2 t5gemma2 udop unlimited_ocr vision-encoder-decoder"
+)
+NO_JUDGES = frozenset(_NO_JUDGES.split())
+"""Further types that transformers 5.24.0 has for pictures and texts: for captions, documents, robots or filters. They
+hold no conversation about two pictures."""
+NOT_KNOWN: Mapping[str, tuple[str, str]] = {
+    "apertus1p5": ("Apertus1p5ForConditionalGeneration", ""),
+    "aria": ("AriaForConditionalGeneration", ""),
+    "aya_vision": ("AyaVisionForConditionalGeneration", ""),
+    "chameleon": ("ChameleonForConditionalGeneration", ""),
+    "cohere2_vision": ("Cohere2VisionForConditionalGeneration", ""),
+    "cohere_compass": ("CohereCompassForConditionalGeneration", ""),
+    "cosmos3_omni": ("Cosmos3OmniForConditionalGeneration", ""),
+    "deepseek_vl": ("DeepseekVLForConditionalGeneration", "DeepSeek-VL"),
+    "deepseek_vl_hybrid": ("DeepseekVLHybridForConditionalGeneration", "DeepSeek-VL"),
+    "diffusion_gemma": ("DiffusionGemmaForBlockDiffusion", ""),
+    "dots3_note": ("Dots3NoteForConditionalGeneration", ""),
+    "emu3": ("Emu3ForConditionalGeneration", ""),
+    "ernie4_5_vl_moe": ("Ernie4_5_VLMoeForConditionalGeneration", "ERNIE 4.5-VL"),
+    "exaone4_5": ("Exaone4_5_ForConditionalGeneration", "EXAONE 4.5"),
+    "fast_vlm": ("FastVlmForConditionalGeneration", ""),
+    "fuyu": ("FuyuForCausalLM", ""),
+    "gemma3n": ("Gemma3nForConditionalGeneration", "Gemma 3n"),
+    "gemma4_unified": ("Gemma4UnifiedForConditionalGeneration", "Gemma 4"),
+    "glmga": ("Glm46VForConditionalGeneration", ""),
+    "granite4_vision": ("Granite4VisionForConditionalGeneration", ""),
+    "hunyuan_vl": ("HunYuanVLForConditionalGeneration", "Hunyuan-VL"),
+    "hy_v4_vl": ("HYV4VLForConditionalGeneration", "Hunyuan-VL"),
+    "hyperclovax_vision_v2": ("HyperCLOVAXVisionV2ForConditionalGeneration", ""),
+    "idefics": ("IdeficsForVisionText2Text", ""),
+    "idefics2": ("Idefics2ForConditionalGeneration", ""),
+    "idefics3": ("Idefics3ForConditionalGeneration", ""),
+    "inkling2": ("Inkling2ForConditionalGeneration", ""),
+    "inkling2_loop": ("Inkling2LoopForConditionalGeneration", ""),
+    "inkling_mm_model": ("InklingForConditionalGeneration", ""),
+    "janus": ("JanusForConditionalGeneration", ""),
+    "lfm2_vl": ("Lfm2VlForConditionalGeneration", "LFM-VL"),
+    "lfm3_vl": ("Lfm3VlForConditionalGeneration", "LFM-VL"),
+    "llama4": ("Llama4ForConditionalGeneration", "Llama 4"),
+    "llava": ("LlavaForConditionalGeneration", ""),
+    "llava_next": ("LlavaNextForConditionalGeneration", ""),
+    "llava_next_video": ("LlavaNextVideoForConditionalGeneration", ""),
+    "llava_onevision": ("LlavaOnevisionForConditionalGeneration", ""),
+    "minimax_m3_vl": ("MiniMaxM3SparseForConditionalGeneration", "MiniMax-M3"),
+    "mistral4": ("Mistral4ForCausalLM", "Mistral 4"),
+    "mistral_large4": ("MistralLarge4ForConditionalGeneration", "Mistral 4"),
+    "mllama": ("MllamaForConditionalGeneration", "Llama 3.2"),
+    "molmo2": ("Molmo2ForConditionalGeneration", "Molmo 2"),
+    "muse_glimmer": ("MuseGlimmerForConditionalGeneration", "Muse"),
+    "muse_spark": ("MuseSparkForConditionalGeneration", "Muse"),
+    "nemotron_h_omni": ("NemotronH_Omni_Reasoning_V3", "Nemotron"),
+    "ovis2": ("Ovis2ForConditionalGeneration", "Ovis 2"),
+    "perception_lm": ("PerceptionLMForConditionalGeneration", ""),
+    "qwen2_5_omni_thinker": ("Qwen2_5OmniThinkerForConditionalGeneration", "Qwen2.5-Omni"),
+    "qwen3_omni_moe_thinker": ("Qwen3OmniMoeThinkerForConditionalGeneration", "Qwen3-Omni"),
+    "qwen4_exp": ("Qwen4ExpForConditionalGeneration", "Qwen4"),
+    "smolvlm": ("SmolVLMForConditionalGeneration", ""),
+    "step3p7": ("Step3p7ForConditionalGeneration", "Step 3"),
+    "video_llama_3": ("VideoLlama3ForConditionalGeneration", ""),
+    "video_llava": ("VideoLlavaForConditionalGeneration", ""),
+    "vipllava": ("VipLlavaForConditionalGeneration", ""),
+}
+"""The rest of them: type -> class, and the family where the type's name says it. They may judge, as the library has
+them; how they think, and how many tokens a picture takes, is not known."""
+
 
 def family_of_type(model_type: str) -> Family | None:
     """Returns the row for a `model_type` of a `config.json`; None if there is none."""
     return _BY_TYPE.get(model_type)
+
+
+def card_of_unknown(model_type: str) -> dict[str, str]:
+    """Returns what may be said of weights of a type without a row."""
+    if model_type in NO_JUDGES:
+        return {"note": f"{model_type} is no type that is known to hold a conversation about pictures"}
+    unknown = {"pictures": "not known", "thinking": "not known"}
+    return {"pipeline": NOT_KNOWN[model_type][0], **unknown} if model_type in NOT_KNOWN else {}
 
 
 def card_of(family: Family) -> dict[str, str]:
@@ -322,6 +399,7 @@ LINEAGES = (
     Lineage(r"qwen-?2-?vl", "Qwen2-VL", _BY_NAME),
     Lineage(r"qwen-?3-?vl", "Qwen3-VL", _BY_NAME),
     Lineage(r"qwen-?3[._][56]", "Qwen3.5", _BY_NAME),
+    Lineage(r"qwen-?4", "Qwen4", _BY_NAME),
     Lineage(r"gemma-?3n", "", "another architecture than Gemma 3"),
     Lineage(r"gemma-?3", "Gemma 3", _BY_NAME),
     Lineage(r"gemma-?4", "Gemma 4", _BY_NAME),

@@ -41,6 +41,7 @@ from edit_eval.plugins.local_judges.in_worker.judge_table import (
     FAMILIES,
     Family,
     card_of,
+    card_of_unknown,
     family_of_type,
     find_published_row,
 )
@@ -204,7 +205,7 @@ class TransformersJudge:
         if folder is not None and (folder / "config.json").is_file():
             kind = str(folders.read_index(folder / "config.json").get("model_type"))
         family = family_of_type(kind)
-        return card_of(family) if family else {}
+        return card_of(family) if family else card_of_unknown(kind)
 
     def prepare(self) -> None:
         """Imports what loading needs, which takes seconds, while another model may still use the device."""
