@@ -139,12 +139,14 @@ def test_a_killed_run_is_resumed_at_the_cost_of_one(
     """Also if what was bought in a batch is fetched by a start that would ask at once."""
     providers.held.clear()
     file = written(tmp_path, providers, api, max_cost=5)
-    assert ", in batches" in ended(command(tmp_path, "plan", file))
+    assert ", in batches" in " ".join(ended(command(tmp_path, "plan", file)).split())
     first = command(tmp_path, "run", file, "--run-dir", "run")
     await_batches(first, tmp_path, SAMPLES - PILOT)
     status = json.loads(ended(command(tmp_path, "status", "run", "--json")))
     assert [(of["provider"], of["questions"]) for of in status["waiting"]] == [(NAMES[api], SAMPLES - PILOT)]
-    assert f"asked: 5 questions in {providers.made[0].id} at {NAMES[api]}" in ended(command(tmp_path, "status", "run"))
+    assert f"asked: 5 questions in {providers.made[0].id} at {NAMES[api]}" in " ".join(
+        ended(command(tmp_path, "status", "run")).split()
+    )
     os.kill(first.pid, signal.SIGKILL)
     said = first.communicate()[0]
     assert "answered within a day" in said

@@ -75,7 +75,8 @@ def test_without_repeats_or_passport_nothing_is_told(make_sample, make_results) 
             )
         )
     examined = {"judge": ExaminedJudge(line="", ended="passed", retest_sd=0.4)}
-    assert find_preference_pairs(replace(results, examined=examined)).judges[0].noise_from == "passport"
+    known = replace(results, provenance=replace(results.provenance, examined=examined))
+    assert find_preference_pairs(known).judges[0].noise_from == "passport"
 
 
 def test_a_failure_is_in_no_pair(make_sample, make_results) -> None:

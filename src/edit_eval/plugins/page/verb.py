@@ -29,7 +29,7 @@ class ExportVerb(Verb):
     def call(
         run: RunFolder,
         target: Annotated[
-            Path | None, typer.Argument(metavar="FILE.edit-eval|FILE.html|FOLDER|FILE.zip", help="Where to write it.")
+            Path | None, typer.Argument(metavar="FILE.edit-eval|.html|.zip|FOLDER", help="Where to write it.")
         ] = None,
         *,
         to: Annotated[Path | None, typer.Option(metavar="FILE", help="The same, as a flag.")] = None,
