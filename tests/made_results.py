@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
-from edit_eval.records import NO_EDIT, Edit, Judgement, Picture, Results, Sample, Scale, Scoring, Status
+from edit_eval.records import (
+    NO_EDIT,
+    Edit,
+    Judgement,
+    Picture,
+    Results,
+    RunProvenance,
+    RunTelemetry,
+    Sample,
+    Scale,
+    Scoring,
+    Status,
+)
 
 TEN = Scoring(protocol="rubric", headline="score", scales={"score": Scale(lowest=0, highest=10)})
 Value = float | Status | Mapping[str, float | Status]
@@ -71,8 +85,12 @@ def results(
 ) -> Results:
     """`scores`: for each (edit model, judge) a row a sample, in it what the judge says for each repeat.
 
-    `scoring` is that of all judges, or of each.
+    `scoring` is that of all judges, or of each; `more` are fields of the results, of their telemetry or provenance.
     """
+    parts: dict[str, Any] = {"telemetry": RunTelemetry, "provenance": RunProvenance}
+    for part, kind in parts.items():
+        given = {each.name: more.pop(each.name) for each in fields(kind) if each.name in more}
+        more.setdefault(part, kind(**given))
     edit_models = tuple(dict.fromkeys(edit_model for edit_model, _ in scores))
     judges = tuple(dict.fromkeys(judge for _, judge in scores))
     scorings = {judge: scoring if isinstance(scoring, Scoring) else scoring[judge] for judge in judges}

@@ -80,7 +80,7 @@ def test_a_run_has_judges_that_are_asked_that_measure_and_that_replay(make_sampl
         make_sample, make_results, {"a": [[2.0, 4.0], [Status.REFUSED]], "b": [[5.0], [6.0]], "c": [[7.0], [8.0]]}
     )
     flags = [{"name": "a"}, {"name": "b", "measures": True, "replays": False}, {"name": "c", "replays": True}]
-    judges = judges_of(replace(run, resolved={"judges": flags}))
+    judges = judges_of(replace(run, provenance=replace(run.provenance, resolved={"judges": flags})))
     assert {name: judge.given for name, judge in judges.items()} == {"a": "asked", "b": "measured", "c": "recorded"}
     assert judges["a"].answers == {Item("m", "s0000", 0): [2.0, 4.0]}
     assert judges["a"].values == {Item("m", "s0000", 0): 3.0}
