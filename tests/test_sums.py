@@ -23,6 +23,14 @@ APART = ("preparation", "page", "progress")
 """Plug-ins that make no number of a result: they add seconds and bytes of a plan, and heights of drawings."""
 COUNTING = ("len", "bool", "int", "isinstance")
 COUNTS = (
+    "batch_interfaces: (number for number in _of(of.get('request_counts')).values() if isinstance(number, int))",
+    "batches: (batch.size for batch in self._gathered.values())",
+    "distances: heights",
+    "distances: heights[:number]",
+    "same_editor: (pair.both and pair.reference.pixels == pair.candidate.pixels for pair in pairs)",
+    "sheet: (counts.get(status.value, 0) for status in statuses)",
+    "sheet: (failure.count for failure in document.failures if failure.set_aside and bool(failure.judge) is of_judges)",
+    "sending: (path.stat().st_size for path in folder.iterdir())",
     "chat_interfaces: (value for value in values if type(value) is int and value > 0)",
     "writing: (os.path.isfile(Path(folder, source)) for source in self.sources)",
     "attributes: (3 if '㐀' <= letter <= '鿿' else 1 for letter in instruction)",

@@ -79,8 +79,10 @@ class Experiment:
         samples: Sequence[Sample],
         derived: Callable[[str], DerivedScores] = DerivedScores.unknown,
     ) -> Experiment:
-        """Reads an experiment written by `record`. Imports no class but those that are registered, and those that the
-        user has named in this process; in place of another's protocol there is what `derived` gives for its judge.
+        """Reads an experiment written by `to_record`.
+
+        Imports no class but those that are registered, and those that the user has named in this process; in place of
+        another's protocol there is what `derived` gives for its judge.
 
         Raises `KeyError`, `TypeError` or `ValueError` for data that no start has written, and `ConfigurationError` for
         what a registered protocol refuses, and for a kind of subject that is not installed.
@@ -133,7 +135,7 @@ class Experiment:
         )
 
     def to_record(self, folder: Path) -> JsonObject:
-        """Returns the experiment without its samples as plain data, for `recorded`.
+        """Returns the experiment without its samples as plain data, for `from_record`.
 
         `folder` is where the user's own classes are looked for.
         """

@@ -122,6 +122,7 @@ OURS = {
     "judges/answers.py": "a reply: a score has a line of its own, however that line ends",
     "judges/unseen_pictures.py": "a reply",
     "plugins/published/imgedit.py": "a reply",
+    "plugins/published/rededit.py": "a reply, as its authors' script does",
     "plugins/rehearse/stand_ins.py": "what a program prints",
     "plugins/rehearse/start.py": "a file of ours",
     "plugins/scenes/in_worker/language.py": "an instruction of ours",

@@ -94,7 +94,7 @@ class Analysis(Generic[Document]):
     returns; `--json` prints it as it is, and it is read back as itself.
 
     It is about one run, unless `sources` says what else it is about: several runs, pushed ones, the result files of
-    others, each of which `opened` opens. An analysis of one run is also a section of that run's report where its
+    others, each of which `open_source` opens. An analysis of one run is also a section of that run's report where its
     `ReportSection` says so.
     """
 
@@ -126,7 +126,7 @@ class Analysis(Generic[Document]):
         raise NotImplementedError
 
     def compute(self, records: Any, parameters: Any) -> Document:
-        """Computes the document of a run's `RunRecords`, or of what `opened` has made of its sources.
+        """Computes the document of a run's `RunRecords`, or of what `open_source` has made of its sources.
 
         Raises `ConfigurationError` for parameters that these cannot answer.
         """

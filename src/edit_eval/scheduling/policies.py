@@ -21,7 +21,7 @@ The default policy, in five rules:
    whole pilot can start and no place has that model, one place leaves for it. Afterwards rule 3 says where that place
    goes: back to editing, if that shortens the run. This costs one device two loads and gives rule 4 its times.
 
-The other schedules (`round_robin`, `batch_sync`) are other queues. Each place then has edits of its own, so no place
+The other schedules are other queues (`queues.QUEUES`). Each place then has edits of its own, so no place
 leaves early, and one that has run the pilot gives up the judge at once; the edits it has missed are dealt again.
 `order: by_category` numbers the tasks' phases; `start: together` holds the first task back; `placement: together` lets
 a place hold all models. Rules 3 to 5 are in `Places`; how commands are carried out is in `fleet.py`.

@@ -13,9 +13,11 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.tasks import PILOT, Task
+from edit_eval.text import Text
 
 
 class RankedTasks:
@@ -54,6 +56,9 @@ class RankedTasks:
 
 class PullQueue:
     """Gives the first task to any free replica. A suspect needs empty hands, so a healthy task never follows it."""
+
+    sentence: ClassVar[Text] = Text("a free device takes the next sample")
+    """The schedule, for people."""
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
@@ -157,6 +162,8 @@ class RoundRobinQueue(PullQueue):
     and alone, the last of its tasks go to the replicas at work, until all shares are level.
     """
 
+    sentence = Text("edit i goes to device i mod N")
+
     def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
         self._own = [RankedTasks() for _ in replicas]
@@ -225,6 +232,8 @@ class BatchSyncQueue(RoundRobinQueue):
     An absent replica is left out of the batches that begin meanwhile, so none waits for it. No replica ever has two
     tasks in hand, so suspects run alone anyway.
     """
+
+    sentence = Text("edit i goes to device i mod N, and all devices wait for each other after every N edits")
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
@@ -298,4 +307,4 @@ class BatchSyncQueue(RoundRobinQueue):
         return super().__len__() + len(self._batch)
 
 
-QUEUES = {"pull": PullQueue, "round_robin": RoundRobinQueue, "batch_sync": BatchSyncQueue}
+QUEUES: dict[str, type[PullQueue]] = {"pull": PullQueue, "round_robin": RoundRobinQueue, "batch_sync": BatchSyncQueue}

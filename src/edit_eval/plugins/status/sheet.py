@@ -5,6 +5,7 @@ Read from the records and, for a run at work, from its `live.json`.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -138,7 +139,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         status="incomplete" if any(of[Status.PENDING] for of in statuses.values()) else "complete",
         samples=len(results.samples),
         starts=len(wall),
-        wall_seconds=sum(timed) if timed or not wall else None,
+        wall_seconds=math.fsum(timed) if timed or not wall else None,
         starts_without_time=len(wall) - len(timed),
         command=command,
         folder=folder,

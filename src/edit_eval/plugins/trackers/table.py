@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def make_table(results: Results, folder: Path, most: int) -> ResultTable:
 
 def _cells(judgements: Sequence[Judgement], names: Sequence[str]) -> list[Cell]:
     values = [[row.scores[name] for row in judgements if name in row.scores] for name in names]
-    means: list[Cell] = [sum(some) / len(some) if some else None for some in values]
+    means: list[Cell] = [math.fsum(some) / len(some) if some else None for some in values]
     says = next((said for row in judgements if (said := judge_says(row))), "")
     why = next((row.reason or row.status.value for row in judgements if row.headline not in row.scores), "")
     return [*means, says, why]
