@@ -43,7 +43,7 @@ FAULTS = {
         "execution/prices.py",
         'if elsewhere and f"judge:{section.name}" not in priced:',
         "if False:",
-        "tests/plugins/endpoints tests/plugins/closed_models tests/execution",
+        "tests/execution/test_prices.py",
     ),
     "files": Fault(
         "an edit is matched to a sample that another edit fits as well",

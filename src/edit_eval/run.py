@@ -312,7 +312,9 @@ class Run:
             failed = ",".join(name for name in coverage.by_status if name in FAILED and name not in no_retry)
             again = Text(", `--retry {}` retries them", failed) if failed else Text("")
             if of_files:
-                again = Text("{}; a finished edit without a file needs the file: put it there, and run again", again)
+                again = Text(
+                    "{}; a finished edit needs its file: put it there and run again, or lower min_coverage", again
+                )
             raise Unscored(
                 Text(
                     "coverage: {}{} of {} are scored{}{}, and evaluation.min_coverage is {:g}; "

@@ -71,7 +71,7 @@ def test_every_number_of_a_pair_stands_in_its_row(clear: Comparison) -> None:
             p_value(pair.p),
             p_value(pair.p_adjusted),
             f"{pair.detectable:.2f}",
-            *(["A", "better"] if pair.better == "runs/a" else ["tie"]),
+            *(["A", "better"] if pair.better == "runs/a" else ["undecided"]),
         ]
         needed = pair.needed or {}
         assert row(clear, name, 1)[3:] == [
@@ -84,10 +84,10 @@ def test_every_number_of_a_pair_stands_in_its_row(clear: Comparison) -> None:
 
 def test_a_tie_comes_with_what_it_does_not_mean(clear: Comparison) -> None:
     text = " ".join(printed(clear).split())
-    assert "A tie is not equality. Detectable: the true difference that would have been found with a " in text
+    assert "Undecided is not equal. Detectable: the true difference that would have been found with a " in text
     assert "Holm over 3 tests" in text
     sure = compare([column("a", drawn(2, 2.0)), column("b", drawn(3))])
-    assert "tie" not in printed(sure)
+    assert "undecided" not in printed(sure)
 
 
 def test_categories_are_marked_exploratory(clear: Comparison) -> None:
@@ -177,12 +177,12 @@ FAILURES = [
     (
         drawn(3),
         range(4),
-        "tie†",
+        "undecided†",
         "† A - B: B is not shown to score worse, but fails more edits: 4 of 90 against 0 (p adj.",
     ),
     (drawn(3, 2.0), range(4), "B better†", "† A - B: B scores better, but fails more edits: 4 of 90"),
     (drawn(3, -2.0), range(4), "A better", None),
-    (drawn(3), [], "tie", None),
+    (drawn(3), [], "undecided", None),
 ]
 
 
@@ -227,7 +227,7 @@ def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     few = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
     assert row(few, "A - B")[-4:] == ["–", "too", "few:", "5"]
     assert "No interval: fewer than six source images." in " ".join(printed(few).split())
-    assert "A tie is not equality" not in printed(few), "nothing here is called a tie"
+    assert "Undecided is not equal" not in printed(few), "nothing here is undecided"
 
 
 def test_a_pair_without_a_common_sample_costs_the_others_nothing() -> None:
@@ -263,7 +263,7 @@ def test_a_comparison_in_chinese(clear: Comparison) -> None:
     print_comparison(clear, Console(file=file, width=80, color_system=None), language="zh", full=True)
     text = file.getvalue()
     assert max(cell_len(line) for line in text.splitlines()) <= 80
-    for words in ("由 judge 评分", "名次", "A 更好", "打平不等于相同", "校正 p：对 3 次检验", "社会", "差异最大的样本"):
+    for words in ("由 judge 评分", "名次", "A 更好", "未定不等于相同", "校正 p：对 3 次检验", "社会", "差异最大的样本"):
         assert words in text
     english = {word for line in text.splitlines() if WORDS[:8] not in line for word in re.findall("[A-Za-z]{3,}", line)}
     assert english <= {"runs", "judge", "qwen", "flux", "kontext", "Holm", "Benjamini", "Hochberg"}

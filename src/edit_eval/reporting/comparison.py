@@ -238,10 +238,10 @@ def _explanation(comparison: Comparison, letters: Mapping[str, str]) -> Iterator
             ),
             "quiet",
         )
-    if any(outcome(pair, letters) == "tie" for pair in pairs):
+    if any(outcome(pair, letters) == "undecided" for pair in pairs):
         yield Line(
             Text(
-                "A tie is not equality. Detectable: the true difference that would have been found with "
+                "Undecided is not equal. Detectable: the true difference that would have been found with "
                 "a probability of {}; a smaller one could well have been missed.",
                 f"{POWER:.0%}",
             ),

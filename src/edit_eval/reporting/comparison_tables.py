@@ -159,9 +159,9 @@ def verdict(pair: Pair, names: Mapping[str, str]) -> Text:
     """Returns a pair's `Outcome` in a word or two, with a star if missing scores could turn it.
 
     `A better`; `B fails more` if scores show no difference; `trade` if the one that fails more scores higher;
-    `equal ±0.3` within a margin. Otherwise `tie`; `same on 3` if both score the same on each of 3 samples; `too few: 3`
-    or `too uneven` if the source images do not suffice for a test; `no test` without any sample. A dagger marks a pair
-    where one may fail more and is not behind in score: `comparison.failure_remarks` has the sentence.
+    `equal ±0.3` within a margin. Otherwise `undecided`; `same on 3` if both score the same on each of 3 samples;
+    `too few: 3` or `too uneven` if the source images do not suffice for a test; `no test` without any sample. A dagger
+    marks a pair where one may fail more and is not behind in score: `comparison.failure_remarks` has the sentence.
     """
     decision = pair.outcome
     return Text("{}{}{}", outcome(pair, names), "*" * (decision.holds is False), "†" * (decision.failures == "perhaps"))
@@ -181,7 +181,7 @@ def outcome(pair: Pair, names: Mapping[str, str]) -> Text:
     if decision.why == "few_images":
         return Text("too few: {}", pair.clusters)
     known = {"trade": Text("trade"), "not_comparable": Text("no test"), "too_uneven": Text("too uneven")}
-    return known.get(decision.why or decision.kind, Text("tie"))
+    return known.get(decision.why or decision.kind, Text("undecided"))
 
 
 _PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name", to=Compared.link_to_largest)

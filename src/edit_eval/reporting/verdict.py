@@ -154,8 +154,11 @@ _TYPED = frozenset({"finish", "retry", "files", "controls", "vote", "audit", "au
 
 def next_lines(verdict: Verdict, *, typed: bool | None = None) -> list[Text]:
     """Says what to do next, the most useful first: a sentence each; only or none of those that are `typed`."""
-    some = [advice for advice in verdict.next if typed in (None, advice.kind in _TYPED)]
-    return [_ADVICE[advice.kind](advice) for advice in some]
+    ways = {**_ADVICE, **_FOR_READERS} if typed is False else _ADVICE
+    some = [
+        one for one in verdict.next if typed in (None, one.kind in _TYPED) or (not typed and one.kind in _FOR_READERS)
+    ]
+    return [ways[advice.kind](advice) for advice in some]
 
 
 def advice_parts(verdict: Verdict) -> Iterator[Part]:
@@ -559,6 +562,16 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "nothing": lambda advice: Text("Nothing, this is settled."),
 }
+
+_FOR_READERS: Mapping[str, Callable[[Advice], Text]] = {
+    "retry": lambda advice: Text(
+        "{} score is missing ({}): whoever ran it can try again.",
+        advice.count,
+        [NAMES["status"][status] for status in advice.names],
+        plural="{} scores are missing ({}): whoever ran it can try again.",
+    )
+}
+"""The same without a command, where a reader should know of it."""
 
 
 # -- the referee's paragraph --
