@@ -77,7 +77,7 @@ def test_an_answer_in_order_is_passed_on_unread_and_the_next_is_asked_for(gatewa
     assert gateway.asked == 2
 
 
-@pytest.mark.parametrize("call", ["_heard", "_delivered"])
+@pytest.mark.parametrize("call", ["_handle_answer", "_handle_delivery"])
 def test_a_call_that_fails_is_the_end_of_its_machine(gateway: Made, call: str) -> None:
     getattr(gateway, call)(gateway.peer, answered(RuntimeError("no\nmore")))
     ((_, lost),) = gateway.said()
