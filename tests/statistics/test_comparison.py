@@ -384,7 +384,7 @@ CASES = {
         "trade",
         "b scores better than a, by 1.92",
     ),
-    "tie": (column("b", drawn(3)), {}, Outcome("cannot_be_told"), "tie", "No winner"),
+    "tie": (column("b", drawn(3)), {}, Outcome("cannot_be_told"), "undecided", "No winner"),
     "equal": (
         ALIKE,
         {"margin": 0.5},
@@ -392,7 +392,7 @@ CASES = {
         "equal ±0.5",
         "a and b are equal within 0.5",
     ),
-    "not within so small a margin": (ALIKE, {"margin": 0.001}, Outcome("cannot_be_told"), "tie", "No winner"),
+    "not within so small a margin": (ALIKE, {"margin": 0.001}, Outcome("cannot_be_told"), "undecided", "No winner"),
     "identical": (
         column("b", drawn(2)),
         {"margin": 0.5},
