@@ -19,6 +19,7 @@ from edit_eval.plugins.page.notebook import notebook_html
 from edit_eval.plugins.page.page import page
 from edit_eval.plugins.status.sheet import status_document
 from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
+from edit_eval.reporting import results_sheet
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.documents import encode_document
@@ -75,6 +76,16 @@ def test_what_had_no_room_is_counted(several: Report) -> None:
     assert shown + int(left) >= 20
     assert len(text.splitlines()) <= 11
     assert "Next: " in text
+
+
+def test_a_judge_that_failed_its_audit_is_named_whatever_else_is_cut(several: Report) -> None:
+    """What an audit found must not vanish from the screen where it speaks against all that stands there."""
+    summary = several.summary
+    judge = summary.verdict.opinions[0].judge
+    failed = changed(summary.verdict, next=[Advice("failed_audit", names=(judge,))])
+    for verdict, weight in ((summary.verdict, 5), (failed, 1)):
+        parts = results_sheet._answer(changed(summary, verdict=verdict))
+        assert [number for number, lines in parts if str(lines[0].words).startswith(f"Judge {judge}")] == [weight]
 
 
 def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> None:

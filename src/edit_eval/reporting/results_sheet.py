@@ -65,7 +65,9 @@ def _answer(summary: Summary) -> Iterator[Part]:
     if weakest := _weakest(summary):
         yield 5, [Line(weakest)]
     if verdict.opinions:
-        yield 5, [Line(Text("{}.", Text("{:; }", [_judge_remark(summary, of) for of in verdict.opinions])), "quiet")]
+        words = Text("{}.", Text("{:; }", [_judge_remark(summary, of) for of in verdict.opinions]))
+        failed = any(advice.kind == "failed_audit" for advice in verdict.next)  # it stands there whatever else is cut
+        yield (1, [Line(words, "problem")]) if failed else (5, [Line(words, "quiet")])
     yield from ((5, [Line(line, "quiet")]) for line in examination_remarks(summary.judges))
     yield from ((6, [Line(Text("note: {}", note), "problem")]) for note in summary.notes)
     yield from advice_parts(verdict)
