@@ -67,7 +67,7 @@ class TestRealEnvironments:
         (finding,) = examined(question(tmp_path, on_gpu=True), H100)
         assert finding.level == "ok"
         assert finding.area == "environments"
-        assert finding.text.startswith(f"judge mine: {sys.executable} (Python {sys.version_info[0]}.")
+        assert finding.sentence.startswith(f"judge mine: {sys.executable} (Python {sys.version_info[0]}.")
 
     def test_a_missing_library_is_one_line_with_the_command(self, tmp_path: Path) -> None:
         write(tmp_path, mine=MODEL.format(load="import torch, no_such_library, cv3.functions"), torch=fake_torch())
