@@ -457,9 +457,9 @@ _FROM_OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
 
 def _find_faulty_place(error: Exception) -> EditEvalError | None:
     """Returns what is wrong with a path that the system does not let us use; None for any other error."""
-    if not isinstance(error, OSError) or error.filename is None or error.errno not in _PLACES:
+    if not isinstance(error, OSError) or error.filename is None or (error.errno or 0) not in _PLACES:
         return None
-    text = Text("{}: {}", os.fsdecode(error.filename), _PLACES[error.errno])
+    text = Text("{}: {}", os.fsdecode(error.filename), _PLACES[error.errno or 0])
     raised: EditEvalError = (Stopped if error.errno in _FROM_OUTSIDE else ConfigurationError)(text)
     return raised.with_traceback(error.__traceback__)
 
