@@ -25,11 +25,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from edit_eval.pictures import keep, open_picture, size_of_run, small_copy, small_copy_name
+from edit_eval.pictures import open_picture
 from edit_eval.plugins.page.page import vega
 from edit_eval.records import Results
 from edit_eval.reporting.documents import encode_document
 from edit_eval.run import Run
+from edit_eval.small_copies import keep, size_of_run, small_copy, small_copy_name
 from edit_eval.store.run_directory import RunDirectory
 from plugins.viewer.large_run import write_large_run
 

@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
@@ -43,7 +43,7 @@ from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
-    from edit_eval.records import Edit, Sample
+    pass
 
 T = TypeVar("T")
 
@@ -112,6 +112,8 @@ class PngFile:
     height: int
     pixels: str
     """`pixel_digest` of the picture."""
+    digest: str
+    """SHA-256 of the file's bytes."""
 
 
 def open_picture(
@@ -170,13 +172,21 @@ def read_picture(
 
 def decode_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
     """Reads a picture like `read_picture`; returns it, its format, and its `oddity`, all from decoding it once."""
-    return _read(io.BytesIO(data), name, MAX_PIXELS, _oddity)
+    return _read(io.BytesIO(data), name, MAX_PIXELS, _oddity, copies=False)
 
 
 def _read(
-    file: IO[bytes], name: str, max_pixels: int, look: Callable[[Image.Image], T], keep_file: bool = False
+    file: IO[bytes],
+    name: str,
+    max_pixels: int,
+    look: Callable[[Image.Image], T],
+    keep_file: bool = False,
+    copies: bool = True,
 ) -> tuple[Image.Image, str, T]:
-    """Returns the picture, its format, and what `look` makes of it as Pillow has decoded it."""
+    """Returns the picture, its format, and what `look` makes of it as Pillow has decoded it.
+
+    Without `copies` the picture may still have its file.
+    """
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
@@ -196,7 +206,7 @@ def _read(
             raise PictureError(Text("{}: truncated (the end of the PNG is missing)", name))
         texts = getattr(picture, "text", {})
         upright = as_rgb(turn_upright(picture))
-        clean = upright.copy() if upright is picture else upright
+        clean = upright.copy() if upright is picture and copies else upright
         if keep_file and chunks and upright is picture:
             _keep_file(clean, _strip_metadata(file, chunks))
         seen = look(picture)
@@ -380,12 +390,18 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     edited, original, flags = as_rgb(image), as_rgb(source), list[str]()
     if edited.getbbox() is None:
         raise PictureError(Text("black image: every pixel of the edit is (0, 0, 0), as produced by NaN in the model"))
-    if edited.size == original.size and edited.tobytes() == original.tobytes():
+    if edited.size == original.size and _have_equal_pixels(edited, original):
         flags.append("identical_to_source")
     if not have_same_shape(edited.size, original.size):
         flags.append("other_aspect_ratio")
     flags += [flag for flag in (UNREPEATABLE, SEVERAL) if image.info.get(flag)]
     return tuple(flags)
+
+
+def _have_equal_pixels(one: Image.Image, other: Image.Image) -> bool:
+    """True for two RGB pictures of one size with the same pixels; the middle row tells most of them apart at once."""
+    row = (0, one.height // 2, one.width, one.height // 2 + 1)
+    return one.crop(row).tobytes() == other.crop(row).tobytes() and one.tobytes() == other.tobytes()
 
 
 def pixel_digest(image: Image.Image) -> str:
@@ -406,7 +422,8 @@ def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
     """
     data = png(image)
     write_durably(data, path)
-    return PngFile(os.fspath(path), len(data), image.width, image.height, pixel_digest(image))
+    digest = hashlib.sha256(data).hexdigest()
+    return PngFile(os.fspath(path), len(data), image.width, image.height, pixel_digest(image), digest)
 
 
 def png(image: Image.Image) -> bytes:
@@ -439,6 +456,8 @@ def scale_picture(picture: Image.Image, max_pixels: int | None) -> Image.Image:
 _KEPT = "_edit_eval_file"
 _PIXELS = (b"IHDR", b"IDAT", b"IEND")
 """The chunks of an 8 bit RGB PNG that its pixels are in."""
+_NOT_USED = (b"pHYs", b"sRGB", b"gAMA", b"cHRM", b"iCCP", b"tIME")
+"""Chunks of a PNG that change no pixel that Pillow decodes."""
 _MOST_BYTES_A_PIXEL = 2.5
 """A larger file was hardly compressed, and is encoded anew, which gives 1.2 to 2 for photographs."""
 
@@ -450,13 +469,46 @@ def get_kept_file(image: Image.Image) -> bytes | None:
     that was turned upright, and one that was painted on since. A picture whose file is kept is read-only.
     """
     data, then = getattr(image, _KEPT, (None, None))
-    return data if data is not None and image.readonly and image.im is then else None
+    return data if data is not None and image.readonly and pixels_of(image) is then else None
+
+
+def open_kept_file(path: str | os.PathLike[str], digest: str) -> Image.Image | None:
+    """Opens a file with this SHA-256 as `open_picture` does with `keep_file`, but decodes it when its pixels are used.
+
+    For whoever passes files on: the digest proves what decoding would. None if the file is another, or is one whose
+    bytes may not be passed on as they are, or whose pixels may not be used as they are.
+    """
+    try:
+        with open(path, "rb") as opened:
+            data = opened.read()
+    except OSError:
+        return None
+    file = io.BytesIO(data)
+    chunks = _png_chunks(file) if data[:8] == b"\x89PNG\r\n\x1a\n" else []
+    if not chunks or any(kind not in (*_PIXELS, *_NOT_USED) for kind, _, _ in chunks):
+        return None
+    whole = _strip_metadata(file, chunks)
+    if whole is None or hashlib.sha256(data).hexdigest() != digest:
+        return None
+    picture = Image.open(io.BytesIO(whole), formats=("PNG",))
+    if picture.width * picture.height > MAX_PIXELS:
+        return None
+    _keep_file(picture, whole)
+    return picture
 
 
 def _keep_file(image: Image.Image, data: bytes | None) -> None:
     if data is not None:
         image.readonly = 1
-        setattr(image, _KEPT, (data, image.im))
+        setattr(image, _KEPT, (data, pixels_of(image)))
+
+
+def pixels_of(image: Image.Image) -> Any:
+    """Returns the pixels as Pillow holds them, which is another object once they are changed; None before decoding."""
+    try:
+        return image.im
+    except (AssertionError, AttributeError):  # how Pillow says that it has not decoded them yet
+        return None
 
 
 def _strip_metadata(file: IO[bytes], chunks: Sequence[tuple[bytes, int, int]]) -> bytes | None:
@@ -722,78 +774,3 @@ def _words(error: BaseException) -> str:
     """Returns an exception's message as one short line."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split())[:120] or type(error).__name__
-
-
-# -- small WebP copies, at the size in which a run's page shows them --
-#
-# Workers make them as edits are written, and the page uses them or makes what is missing. A page has a budget of bytes
-# for pictures, so their size follows from their number, which is known before the first edit.
-
-PAGE_BUDGET = 56_000_000
-"""Bytes of base64 for all pictures of a page together: a page of 60 MB still opens at once."""
-
-_LONGEST_SIDE, _SHORTEST_SIDE = 512, 160
-_QUALITIES = (78, 62, 48)
-
-
-@dataclass(frozen=True)
-class CopyLimits:
-    """Limits of one copy: its longest side in pixels, and its file in bytes."""
-
-    side: int
-    file_bytes: int
-
-
-LARGEST = CopyLimits(side=_LONGEST_SIDE, file_bytes=64_000)
-
-
-def size_for(count: int, budget: int = PAGE_BUDGET) -> CopyLimits:
-    """Returns the size at which `count` pictures stay within `budget` bytes of base64."""
-    each = budget * 3 // 4 // max(1, count)
-    # About 0.13 bytes a pixel for a photo at the middle quality. A picture that takes more is compressed harder.
-    side = math.isqrt(round(each / 0.13 * 4 / 3))
-    return CopyLimits(max(_SHORTEST_SIDE, min(LARGEST.side, side)), min(each, LARGEST.file_bytes))
-
-
-def size_of_run(samples: Sequence[Sample], edits: Sequence[Edit]) -> CopyLimits:
-    """Returns the size for a run's page with all its edits, made or not, so it does not change while they are made."""
-    return size_for(sum(len(sample.pictures) for sample in samples) + len(edits))
-
-
-def small_copy(picture: Image.Image, size: CopyLimits = LARGEST) -> bytes:
-    """Returns the picture as a WebP within `size`: never enlarged; first the quality is lowered, then the size."""
-    small = as_rgb(picture).copy()
-    small.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    small.info = {}
-    while True:
-        for quality in _QUALITIES:
-            file = io.BytesIO()
-            small.save(file, "WEBP", quality=quality, method=2)
-            if file.tell() <= size.file_bytes:
-                return file.getvalue()
-        smaller = 0.9 * math.sqrt(size.file_bytes / file.tell())
-        if max(small.size) * smaller < 16:
-            return file.getvalue()
-        width, height = (max(1, round(side * smaller)) for side in small.size)
-        small = small.resize((width, height), Image.Resampling.LANCZOS)
-
-
-def keep_small_copy(picture: Image.Image, folder: str, digest: str, size: CopyLimits) -> None:
-    """Keeps a copy of the picture with this digest, or none if that fails."""
-    path = Path(folder, small_copy_name(digest))
-    with contextlib.suppress(OSError, ValueError, KeyError, MemoryError):  # KeyError: a Pillow without WebP
-        if not path.exists():
-            keep(small_copy(picture, size), path)
-
-
-def keep(data: bytes, path: Path) -> None:
-    """Writes a copy to its place, whole or not at all. Raises `OSError`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-
-
-def small_copy_name(digest: str) -> str:
-    """Returns the file name of a copy."""
-    return f"{digest[:32]}.webp"

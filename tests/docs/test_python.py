@@ -123,7 +123,7 @@ def test_a_kernel_executes_it(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert not [output for output in outputs if output.output_type == "stream" and output.name == "stderr"]
     pictures = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
-    assert any("data:image/webp" in picture for picture in pictures)  # a run
+    assert any("data:image/jpeg" in picture for picture in pictures)  # a run
     if name != "training_loop.ipynb":  # which shows no progress
         (progress,) = [picture for picture in pictures if picture.startswith("<pre") and "schedule" in picture]
         assert "end" in progress

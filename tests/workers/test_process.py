@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sys
@@ -51,6 +52,7 @@ def test_an_edit_is_written_and_reported(painter: StartedWorker, source: Path, t
     assert done["memory"]["host"] > 0
     picture = open_picture(output)
     about = {"width": 40, "height": 30, "file_bytes": output.stat().st_size, "flags": []}
+    about["file_digest"] = hashlib.sha256(output.read_bytes()).hexdigest()
     assert done["results"] == [{"pixels": pixel_digest(picture), **about}]
     assert picture.getpixel((0, 0)) == (200, 7, 0)
     assert [p.name for p in output.parent.iterdir()] == ["edit.png"]

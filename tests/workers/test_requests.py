@@ -12,7 +12,7 @@ from PIL import Image
 
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import GREY, open_picture, pixel_digest
+from edit_eval.pictures import GREY, get_kept_file, open_picture, pixel_digest, png, write_png
 from edit_eval.workers import requests
 from edit_eval.workers.messages import Message
 from edit_eval.workers.requests import OpenedPictures, open_edit_request, open_judge_requests, with_own_pictures
@@ -166,3 +166,67 @@ def test_an_edit_request_has_every_source(source: Path, edit: Path) -> None:
     assert edit_request.source is edit_request.pictures["source"]
     with pytest.raises(UnreadableError, match="differ from those reported"):
         open_edit_request({**task, "pictures": [{**pictures[0], "pixels": "0" * 64}]})
+
+
+def sent(file: Message, *, decode: bool = False) -> Any:
+    """The picture that a judge is handed which passes files on."""
+    asked = {**request(Path("none"), Path("none")), "pictures": [{"name": "edit", "steps": [], **file}]}
+    (made,) = open_judge_requests([asked], decode=decode)
+    return made.pictures["edit"] if isinstance(made, JudgeRequest) else made
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the files that are decoded on opening."""
+    names: list[str] = []
+
+    def count(path: str, **how: Any) -> Image.Image:
+        names.append(Path(path).name)
+        return open_picture(path, **how)
+
+    monkeypatch.setattr(requests, "open_picture", count)
+    monkeypatch.setattr(requests, "_PICTURES", OpenedPictures())
+    return names
+
+
+def test_a_file_whose_bytes_prove_its_pixels_is_passed_on_undecoded(tmp_path: Path, decoded: list[str]) -> None:
+    made = write_png(Image.linear_gradient("L").convert("RGB"), tmp_path / "edit.png")
+    file = {"path": made.path, "pixels": made.pixels, "digest": made.digest}
+    picture = sent(file)
+    assert (picture.size, png(picture), decoded) == ((256, 256), Path(made.path).read_bytes(), [])
+    assert pixel_digest(picture) == made.pixels, "whoever asks for its pixels gets them"
+    assert sent({"path": made.path, "digest": made.digest}).size == (256, 256)
+    assert decoded == []
+    assert (get_kept_file(sent(file, decode=True)) is not None, decoded) == (True, ["edit.png"]), "others need it"
+
+
+@pytest.mark.parametrize("changed", ["other pixels", "other bytes", "truncated", "rotated", "palette", "gone"])
+def test_a_file_with_other_bytes_is_decoded_and_told_by_its_pixels(
+    tmp_path: Path, decoded: list[str], changed: str
+) -> None:
+    right, path = Image.linear_gradient("L").convert("RGB"), tmp_path / "edit.png"
+    made = write_png(right, path)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    if changed == "gone":
+        path.unlink()
+    elif changed == "truncated":
+        path.write_bytes(path.read_bytes()[:-40])
+    else:
+        kinds: dict[str, tuple[Image.Image, dict[str, Any]]] = {
+            "other pixels": (right.transpose(Image.Transpose.ROTATE_90), {}),
+            "other bytes": (right, {"compress_level": 9}),
+            "rotated": (right, {"exif": exif}),
+            "palette": (right.quantize(8), {}),
+        }
+        picture, how = kinds[changed]
+        picture.save(path, **how)
+    digest_now = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else made.digest
+    for digest in dict.fromkeys([made.digest, digest_now]):
+        shown = sent({"path": str(path), "pixels": made.pixels, "digest": digest})
+        if changed == "other bytes":
+            assert pixel_digest(shown) == made.pixels
+        elif changed == "other pixels" and digest == digest_now:
+            assert shown.size == (256, 256), "these bytes were reported with these pixels"
+        else:
+            assert isinstance(shown, str), "the edit is not what was reported"

@@ -166,6 +166,9 @@ class JudgeExtras(Protocol):
 
     reads: tuple[str, ...] = ()
     """What it is told besides, of the names in `READABLE`: `("instruction",)`. It is then in the key of its replies."""
+    sends_files: bool = False
+    """True if it passes pictures' files on: one that is shown as it is stored, and whose bytes prove that it is the
+    right one, is decoded only when its pixels are used. Needs `only_looks`."""
     probabilities: bool = False
     """True if it can tell the probability of each of a request's `labels` (the form `probabilities`): in `values`, for
     each label, the probability that the whole answer is this label, over the full vocabulary. Their sum, the mass,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from edit_eval.config.components import import_registered, locate
 from edit_eval.config.schema import Configuration
 from edit_eval.execution.spectator import Spectator
-from edit_eval.pictures import CopyLimits
 from edit_eval.records import Results
 from edit_eval.reporting.language import set_language
+from edit_eval.small_copies import CopyLimits
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class PageDisplay(Protocol):
         ...
 
     def embed(self, paths: Sequence[Path], size: CopyLimits) -> list[str | None]:
-        """Returns pictures as base64 of small WebPs; None for one that cannot be read."""
+        """Returns pictures as base64 of small JPEGs; None for one that cannot be read."""
         ...
 
 

@@ -630,7 +630,7 @@ _WRITTEN = {
     "images": r"[^/]+/[^/]+-[0-9a-f]{12}\.[a-z0-9]{2,4}",
     "logs": r"(edit|judge)-[^/]+\.log",
     "report": r"index\.html|audit\.html|summary\.json|passport\.json|scores\.csv|replies\.jsonl|report\.md"
-    r"|thumbnails/[0-9a-f]{32}\.webp|(thumbnails/)?\..+\.\d+\.tmp",
+    r"|thumbnails/[0-9a-f]{32}\.(jpg|webp)|(thumbnails/)?\..+\.\d+\.tmp",
     "passports": r"(anchors/)?[^/]+\.json",
     "stored": r"battles\.json",
     "trackers": r"[^/]+\.json",

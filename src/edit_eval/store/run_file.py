@@ -32,6 +32,7 @@ from edit_eval.files.user_files import MOST_BYTES, UnfitFile, open_regular, pars
 from edit_eval.pictures import slug
 from edit_eval.privacy import hide_folders, map_texts
 from edit_eval.records import Picture, Status
+from edit_eval.small_copies import COPY_SUFFIX
 from edit_eval.store.journal import Damage, Record, read_segment, seal, segments
 from edit_eval.store.run_directory import (
     COPY,
@@ -170,7 +171,7 @@ def _refuse(path: Path, why: object) -> RunDirectoryError:
 
 def copy_name(image: str) -> str:
     """Returns the name of a picture's small copy."""
-    return str(PurePosixPath(image).with_suffix(".webp"))
+    return str(PurePosixPath(image).with_suffix(COPY_SUFFIX))
 
 
 def portable_records(

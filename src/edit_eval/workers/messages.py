@@ -73,6 +73,7 @@ class EditResult(TypedDict, total=False):
     width: int
     height: int
     file_bytes: int
+    file_digest: str
     flags: list[str]
     own_size: list[int] | None
 

@@ -38,10 +38,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from edit_eval.errors import ModelError, RequestError
 from edit_eval.judges.contract import AnswerForm, DeferredQuestion
-from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
+from edit_eval.pictures import OWN_SIZE, check_edit, formats, own_copy, write_png
 from edit_eval.pretrained.folders import find_downloads
 from edit_eval.privacy import secrets_of
 from edit_eval.records import Reply, Status
+from edit_eval.small_copies import CopyLimits, keep_small_copy
 from edit_eval.workers.failures import describe_missing_import, kind_of, one_line
 from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
@@ -392,7 +393,7 @@ class Worker:
     def _open(self, task: Message) -> Any:
         if task["kind"] == "edit":
             return open_edit_request(task)
-        opened = open_judge_requests(task["requests"])
+        opened = open_judge_requests(task["requests"], decode=not getattr(self._model, "sends_files", False))
         return opened, self._inputs([request for request in opened if not isinstance(request, str)])
 
     def _inputs(self, requests: list[Any]) -> Any:
@@ -581,6 +582,7 @@ class Worker:
             "width": file.width,
             "height": file.height,
             "file_bytes": file.bytes,
+            "file_digest": file.digest,
             "flags": list(flags),
             **({"own_size": list(edited.info[OWN_SIZE])} if OWN_SIZE in edited.info else {}),
         }

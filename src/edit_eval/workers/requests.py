@@ -10,7 +10,8 @@ A task to judge: perhaps `deferred` (its one question goes to `JudgeExtras.defer
     picture's size), and one of
 
     `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown; with `mask`, it is one
-    `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported
+    `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported; perhaps with `digest`,
+                        the SHA-256 that its bytes had then
     `blank_like`        either of these: a grey picture of its size
     `made_of`, `maker`  either of these: what a class of this path (`ControlPicture`) makes of it
 """
@@ -25,14 +26,14 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.masks import fit_mask, open_mask
-from edit_eval.pictures import blank, get_kept_file, open_picture, pixel_digest, with_steps
+from edit_eval.pictures import blank, get_kept_file, open_kept_file, open_picture, pixel_digest, pixels_of, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
 
@@ -66,12 +67,18 @@ class File(NamedTuple):
     """True if it says where something may change."""
 
 
-def open_file(file: File) -> Image:
-    """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
+def open_file(file: File, *, decode: bool = True) -> Image:
+    """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed.
+
+    Without `decode` a file whose bytes prove that it is the right one is decoded only when its pixels are used.
+    """
     if file.mask:
         return open_mask(file.path, digest=file.digest)
+    if not decode and file.digest and (kept := open_kept_file(file.path, file.digest)) is not None:
+        return kept
     try:
-        picture = open_picture(file.path, digest=file.digest, keep_file=True)
+        # The file of an edit may be another by now, with the same pixels.
+        picture = open_picture(file.path, digest="" if file.pixels else file.digest, keep_file=True)
     except PictureError as error:
         if file.pixels and not isinstance(error, UnreadableError):  # it was a picture when it was reported
             raise UnreadableError(*error.args) from None
@@ -106,14 +113,14 @@ class OpenedPictures:
                 same = _identity(file.path) == kept.identity
             except OSError:
                 same = False
-            if not (same and kept.picture.readonly and kept.picture.im is kept.pixels):
+            if not (same and kept.picture.readonly and pixels_of(kept.picture) is kept.pixels):
                 self._let_go(file)
                 return None
             self._kept.move_to_end(file)
             return kept.picture
 
-    def open(self, file: File) -> Image:
-        """Opens the picture as `opened` does, and keeps it.
+    def open(self, file: File, *, decode: bool = True) -> Image:
+        """Opens the picture as `open_file` does, and keeps it.
 
         It is read-only: Pillow's painting functions change a copy.
         """
@@ -121,10 +128,10 @@ class OpenedPictures:
             before = _identity(file.path)
         except OSError:
             before = ()  # `open_picture` reports it better
-        picture = open_file(file)
+        picture = open_file(file, decode=decode)
         picture.readonly = 1
         if before and time.time() - max(before[-2:]) / 1e9 > SETTLED and _identity(file.path) == before:
-            self._keep(file, _Kept(before, picture, picture.im))
+            self._keep(file, _Kept(before, picture, pixels_of(picture)))
         return picture
 
     def _keep(self, file: File, kept: _Kept) -> None:
@@ -141,7 +148,7 @@ class OpenedPictures:
 
 
 def _size(kept: _Kept) -> int:
-    width, height = kept.pixels.size
+    width, height = kept.picture.size
     return int(width * height * 4) + len(get_kept_file(kept.picture) or b"")
 
 
@@ -179,7 +186,7 @@ def open_edit_request(task: Message) -> EditRequest:
     )
 
 
-def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]:
+def open_judge_requests(requests: Sequence[Message], *, decode: bool = True) -> list[JudgeRequest | str]:
     """Returns each request with its pictures, in order, or a text if its edit is no longer what it was.
 
     A picture that several requests show is opened once, and is one object in all of them; recent pictures are reused
@@ -190,7 +197,8 @@ def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]
     files = list(dict.fromkeys(file for view in views.values() for file in _files(view)))
     known: dict[File, Opened | None] = {file: _PICTURES.find_unchanged(file) for file in files}
     new = [file for file, picture in known.items() if picture is None]
-    made = dict(zip(new, _get_thread_pool().map(_open_unless_damaged, new), strict=True)) if new else {}
+    opening = partial(_open_unless_damaged, decode=decode)
+    made = dict(zip(new, _get_thread_pool().map(opening, new), strict=True)) if new else {}
     there: dict[File, Opened] = {file: picture or made[file] for file, picture in known.items()}
     stepped = {
         key: _get_thread_pool().submit(_render_view, there, view) for key, view in views.items() if view["steps"]
@@ -240,9 +248,9 @@ def _files(view: Message) -> Iterator[File]:
     yield from (_file(step[1]) for step in view["steps"] if step[0] == "like")
 
 
-def _open_unless_damaged(file: File) -> Opened:
+def _open_unless_damaged(file: File, *, decode: bool) -> Opened:
     try:
-        return _PICTURES.open(file)
+        return _PICTURES.open(file, decode=decode)
     except PictureError as error:
         gone = error.__cause__ is None or isinstance(error.__cause__, FileNotFoundError)
         if not file.pixels or (isinstance(error, UnreadableError) and not gone):

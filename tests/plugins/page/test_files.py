@@ -211,7 +211,7 @@ def test_a_folder_has_them_beside_the_page(made: Results, tmp_path: Path, browse
     tab.goto((folder / "index.html").as_uri())
     tab.locator(".card a").first.click()
     tab.wait_for_function(
-        "() => [...document.querySelectorAll('#stage img')].every((one) => one.src.endsWith('.webp'))"
+        "() => [...document.querySelectorAll('#stage img')].every((one) => one.src.endsWith('.jpg'))"
     )
     assert all(url.startswith(("data:", folder.as_uri())) for url in asked)
     tab.close()
@@ -224,9 +224,9 @@ def test_a_zip_is_that_folder(made: Results, tmp_path: Path) -> None:
         names = set(file.namelist())
         assert leads_out(file.read("report/index.html").decode(), {name[7:] for name in names}) == []
         assert all(str(tmp_path).encode() not in file.read(name) for name in names)
-        sizes = {Image.open(io.BytesIO(file.read(name))).size for name in names if name.endswith(".webp")}
+        sizes = {Image.open(io.BytesIO(file.read(name))).size for name in names if name.endswith(".jpg")}
         assert sizes == {(64, 48)}
-    assert {"report/index.html", "report/pictures/00000.webp", "report/summary.json"} <= names
+    assert {"report/index.html", "report/pictures/00000.jpg", "report/summary.json"} <= names
     assert [path.name for path in packed.parent.iterdir()] == ["report.zip"]
 
 

@@ -12,18 +12,11 @@ from urllib.parse import unquote
 import pytest
 from PIL import Image
 
-from edit_eval.pictures import (
-    PAGE_BUDGET,
-    CopyLimits,
-    keep_small_copy,
-    open_picture,
-    size_for,
-    size_of_run,
-    small_copy_name,
-)
+from edit_eval.pictures import open_picture
 from edit_eval.plugins.page.gallery import gallery
 from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnail, thumbnails
 from edit_eval.records import Results, Status
+from edit_eval.small_copies import PAGE_BUDGET, CopyLimits, keep_small_copy, size_for, size_of_run, small_copy_name
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import HOSTILE, build_run, pictured
 from reporting.reports import Report
@@ -169,10 +162,10 @@ def opened(data: bytes | None) -> Image.Image:
     return Image.open(io.BytesIO(data))
 
 
-def test_a_thumbnail_is_a_small_webp_of_the_same_shape(tmp_path: Path) -> None:
+def test_a_thumbnail_is_a_small_jpeg_of_the_same_shape(tmp_path: Path) -> None:
     Image.new("RGB", (400, 300), "teal").save(tmp_path / "a.png")
     made = opened(thumbnail(tmp_path / "a.png", SIZE))
-    assert (made.format, made.size) == ("WEBP", (64, 48))
+    assert (made.format, made.size) == ("JPEG", (64, 48))
     assert made.convert("RGB").getpixel((30, 30)) == pytest.approx((0, 128, 128), abs=4)
 
 
@@ -281,14 +274,14 @@ def test_the_size_of_a_run_is_known_before_its_first_edit(tmp_path: Path) -> Non
 @pytest.mark.parametrize("what", ["older", "damaged", "cut short", "a link"])
 def test_a_copy_that_is_not_to_be_trusted_is_made_again(what: str, tmp_path: Path) -> None:
     Image.new("RGB", (80, 60), "red").save(tmp_path / "a.png")
-    kept = tmp_path / "kept.webp"
+    kept = tmp_path / "kept.jpg"
     Image.new("RGB", (80, 60), "blue").save(kept)
     good = kept.read_bytes()
     if what == "older":
         os.utime(kept, (1, 1))
     elif what == "a link":
-        kept.rename(tmp_path / "elsewhere.webp")
-        kept.symlink_to(tmp_path / "elsewhere.webp")
+        kept.rename(tmp_path / "elsewhere.jpg")
+        kept.symlink_to(tmp_path / "elsewhere.jpg")
     else:
         kept.write_bytes(good[:-9] if what == "cut short" else b"RIFF nothing")
     made = opened(thumbnail(tmp_path / "a.png", SIZE, kept)).convert("RGB")

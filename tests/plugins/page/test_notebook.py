@@ -74,7 +74,7 @@ def test_scores_coverage_and_pictures(several: Report) -> None:
     assert [name for name in chosen if name not in text] == []
     pictures = [values["src"] or "" for tag, values in Elements(made).all if tag == "img"]
     assert len(pictures) > 2 * SAMPLES
-    assert all(picture.startswith("data:image/webp;base64,") for picture in pictures)
+    assert all(picture.startswith("data:image/jpeg;base64,") for picture in pictures)
     assert "The source image is not on this computer." in text  # that of one sample is gone
     assert "edit failed" in text
     assert str(several.folder / "index.html") in text

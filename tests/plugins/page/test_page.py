@@ -120,7 +120,7 @@ def test_thumbnails_are_pictures_at_the_places_the_samples_name(several: Report)
     assert len(unreadable) == 1
     for place in set(places) - set(unreadable):
         made = Image.open(io.BytesIO(base64.b64decode(several.thumbnails[place])))
-        assert (made.format, made.size) == ("WEBP", (96, 72))
+        assert (made.format, made.size) == ("JPEG", (96, 72))
 
 
 def test_hostile_words_make_no_elements(hostile: Report, several: Report) -> None:

@@ -83,6 +83,7 @@ EDITED: Mapping[str, Check] = {
     "width": _count,
     "height": _count,
     "file_bytes": _count,
+    "file_digest": _perhaps(_text),
     "flags": _list(_text),
     "own_size": _perhaps(lambda value: isinstance(value, list) and len(value) == 2 and all(map(_count, value))),
 }

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 
 from edit_eval.edit_models.contract import FINISHED
 from edit_eval.execution.engine.workload import edit_needs, find_required_edits, is_left, work_number
-from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import PILOT, Task, Work
+from edit_eval.small_copies import size_of_run
 from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
@@ -76,6 +76,7 @@ class Recorder:
         self._matrix, self._directory, self._work, self._audience = matrix, directory, work, audience
         self._estimates = estimates or Estimates()
         self._damaged: dict[int, Edit] = {}  # as they were reported
+        self._file_digests: dict[str, str] = {}  # by its pixels, of each edit's file that this start has made
         self._left: set[int] = set()  # what is left for another start, in the numbers of `Work`
         self._ordered: dict[int, Ordered] = {}
         self._under_way: dict[Lookup, tuple[int, int]] = {}  # what is being asked: the number of the task, and the cell
@@ -243,7 +244,9 @@ class Recorder:
     def _picture(self, shown: InputPicture) -> PictureFile:
         """Returns where a picture is, and what identifies its file."""
         if shown.pixels:
-            return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
+            digest = self._file_digests.get(shown.pixels, "")
+            path = os.path.abspath(self._directory.path / shown.path)
+            return {"path": path, "pixels": shown.pixels, **({"digest": digest} if digest else {})}
         # A user's own benchmark may have no digest of a file's bytes.
         file: PictureFile = {
             "path": os.path.abspath(shown.path),
@@ -376,6 +379,8 @@ class Recorder:
             seconds=round(seconds, 4),
             device=device,
         )
+        if digest := result.get("file_digest"):
+            self._file_digests[made.pixels] = digest
         self._keep_edit(number, made)
 
     def _keep_edit(self, number: int, edit: Edit) -> None:

@@ -40,7 +40,17 @@ from edit_eval.workers.messages import Message
 LAYERS = ("workers", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files")
 IN_WORKER = "in_worker"
 """Folder of a plug-in that runs beside a model, too."""
-FILES = ("__init__.py", "errors.py", "privacy.py", "json_values.py", "text.py", "records.py", "masks.py", "pictures.py")
+FILES = (
+    "__init__.py",
+    "errors.py",
+    "privacy.py",
+    "json_values.py",
+    "text.py",
+    "records.py",
+    "masks.py",
+    "pictures.py",
+    "small_copies.py",
+)
 START = """import sys
 sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]
 try:

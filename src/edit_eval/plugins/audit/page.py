@@ -12,7 +12,6 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from edit_eval.benchmarks.contract import AUDIT
-from edit_eval.pictures import size_for
 from edit_eval.plugins.audit.findings import Findings
 from edit_eval.plugins.audit.measure import DOSE, Trial, average
 from edit_eval.plugins.audit.order import axes
@@ -34,6 +33,7 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.report import whole
 from edit_eval.reporting.report_content import template_environment, translate_template
+from edit_eval.small_copies import size_for
 from edit_eval.statistics.battles import BattleOutcome
 from edit_eval.text import Text
 
@@ -87,7 +87,7 @@ class Step(NamedTuple):
     share: float | None
     """Percentage of the range, for the bar below the picture; None without a score."""
     picture: str | None
-    """WebP as base64."""
+    """JPEG as base64."""
 
 
 class SceneSteps(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.pictures import CopyLimits
 from edit_eval.records import Results
 from edit_eval.reporting.table import Sheet
+from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
 from edit_eval.statistics.summary import Summary
@@ -79,7 +79,7 @@ class DrawnPage:
         return digest_of(source)
 
     def embed(self, paths: Sequence[Path], size: CopyLimits) -> list[str | None]:
-        """Returns pictures as base64 of small WebPs; None for one that cannot be read."""
+        """Returns pictures as base64 of small JPEGs; None for one that cannot be read."""
         from edit_eval.plugins.page.shown_pictures import thumbnails
 
         return list(thumbnails(paths, size))

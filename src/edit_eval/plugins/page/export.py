@@ -17,13 +17,13 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import read_named_rows
 from edit_eval.files.new import refuse_existing, write_atomically
 from edit_eval.files.user_files import open_text
-from edit_eval.pictures import CopyLimits
 from edit_eval.plugins.page.page import portable_page
 from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnail
 from edit_eval.privacy import hide_folders, map_texts
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.report import write_tables
+from edit_eval.small_copies import COPY_SUFFIX, CopyLimits
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
 
@@ -57,7 +57,7 @@ class _LinkedPictures(PageFiles):
 
 
 def _name(place: int) -> str:
-    return f"{place:05d}.webp"
+    return f"{place:05d}{COPY_SUFFIX}"
 
 
 def export(
@@ -187,7 +187,7 @@ def _pack(folder: Path, file: Path, name: str) -> None:
     with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
-                stored = zipfile.ZIP_STORED if path.suffix == ".webp" else None
+                stored = zipfile.ZIP_STORED if path.suffix == COPY_SUFFIX else None
                 packed.write(path, f"{name}/{path.relative_to(folder).as_posix()}", compress_type=stored)
 
 

@@ -17,7 +17,6 @@ import jinja2
 from markupsafe import Markup
 
 from edit_eval.benchmarks.known_sources import with_known_sources
-from edit_eval.pictures import CopyLimits
 from edit_eval.plugins.page.html import notebook_sheet, notebook_table, page_environment
 from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnails
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
@@ -36,6 +35,7 @@ from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import digits, paragraph, verdict_sheet
 from edit_eval.reporting.verdict_drawing import draw_verdict
+from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
 from edit_eval.statistics.summary import Summary

@@ -33,7 +33,7 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import CopyLimits, size_of_run, write_durably
+from edit_eval.pictures import write_durably
 from edit_eval.plugins.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.plugins.page.gallery import gallery
 from edit_eval.plugins.page.html import language_markup, page_environment, page_sheet, page_table
@@ -48,6 +48,7 @@ from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES, judge_words, name_of, scale_words, score_name
 from edit_eval.reporting.report_content import RunContent, content_of, translate_template
 from edit_eval.reporting.table import Sheet, map_languages
+from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text, join_texts
 

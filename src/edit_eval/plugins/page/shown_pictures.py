@@ -24,8 +24,9 @@ from urllib.parse import quote
 from PIL import Image
 
 from edit_eval.errors import PictureError
-from edit_eval.pictures import CopyLimits, keep, open_picture, small_copy, small_copy_name
+from edit_eval.pictures import open_picture
 from edit_eval.records import Edit, Sample
+from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -119,7 +120,7 @@ _MUCH_SMALLER = 0.75
 
 
 def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes | None:
-    """Returns the picture at `path` as a small WebP; None if it cannot be read.
+    """Returns the picture at `path` as a small JPEG; None if it cannot be read.
 
     With `kept`, a copy there that is newer than the picture and large enough is used, or scaled down; otherwise one is
     made and kept there.
@@ -144,7 +145,7 @@ def _reuse_copy(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
     if not stat.S_ISREG(file_status.st_mode) or file_status.st_mtime < path.stat().st_mtime:
         return None
     data = kept.read_bytes()
-    with Image.open(io.BytesIO(data), formats=["WEBP"]) as copy:  # reads no pixels
+    with Image.open(io.BytesIO(data), formats=["JPEG"]) as copy:  # reads no pixels
         if max(copy.size) > size.side or len(data) > size.file_bytes:
             return small_copy(copy.convert("RGB"), size)
         if max(copy.size) < _MUCH_SMALLER * size.side and len(data) < _MUCH_SMALLER * size.file_bytes:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from edit_eval.benchmarks.known_sources import read_known_source
 from edit_eval.errors import PictureError
-from edit_eval.pictures import CopyLimits, read_picture, small_copy
+from edit_eval.pictures import read_picture
 from edit_eval.records import Edit, Judgement, Results, Sample
 from edit_eval.reporting.scores import judge_says
+from edit_eval.small_copies import COPY_SUFFIX, CopyLimits, small_copy
 from edit_eval.store.run_directory import read_run_file
 from edit_eval.trackers.contract import Cell, ResultTable
 
@@ -81,6 +82,6 @@ class _Pictures:
             except (PictureError, OSError, ValueError):  # one that cannot be read is none
                 copy = None
             if copy is not None:
-                path = self._made[name] = self._folder / f"{len(self._made):05d}.webp"
+                path = self._made[name] = self._folder / f"{len(self._made):05d}{COPY_SUFFIX}"
                 path.write_bytes(copy)
         return self._made[name]

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from edit_eval.benchmarks.known_sources import may_be_known, read_known_source
 from edit_eval.errors import PictureError
-from edit_eval.pictures import read_picture, small_copy, small_copy_name
+from edit_eval.pictures import read_picture
 from edit_eval.plugins.page.shown_pictures import PictureAddress
 from edit_eval.plugins.viewer.following import Following
 from edit_eval.records import Edit, Sample
+from edit_eval.small_copies import small_copy, small_copy_name
 from edit_eval.store.run_directory import read_run_file
 from edit_eval.text import Text
 
@@ -115,4 +116,4 @@ def _read_small_copy(run: Path, digest: str) -> bytes | None:
     if not DIGEST.fullmatch(digest):
         return None
     data = read_run_file(run, f"report/thumbnails/{small_copy_name(digest)}", "report")
-    return data if data is not None and kind_of(data) == "image/webp" else None
+    return data if data is not None and kind_of(data) == "image/jpeg" else None

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
+import hashlib
 import json
 import math
 import re
@@ -38,7 +39,7 @@ from edit_eval.judges.contract import (
     MakersJudge,
     seed_of,
 )
-from edit_eval.pictures import pixel_digest, png, scale_picture
+from edit_eval.pictures import get_kept_file, pixel_digest, png, scale_picture
 from edit_eval.plugins.endpoints.in_worker.batch_interfaces import BATCH_INTERFACES
 from edit_eval.plugins.endpoints.in_worker.batches import LONGEST_RESULTS, SECONDS_FOR_ALL, Batches, make_reader
 from edit_eval.plugins.endpoints.in_worker.chat_interfaces import CHAT_COMPLETIONS, KEYWORDS, Chat, Completion
@@ -89,6 +90,7 @@ class ChatEndpoint:
     holds_device = False
     requires = ("aiohttp", "pydantic_core")  # not torch, which modules shared with local judges import only when needed
     only_looks = True
+    sends_files = True
 
     @dataclass(kw_only=True)
     class Parameters(ServerParameters):
@@ -597,6 +599,8 @@ class DataUrls:
         """
         if not picture.readonly:
             return pixel_digest(picture)
+        if (kept := get_kept_file(picture)) is not None:
+            return hashlib.sha256(kept).hexdigest()
         place = id(picture)
         known = self._digests.get(place)
         if known is not None and known[0]() is picture and known[1] is picture.im:

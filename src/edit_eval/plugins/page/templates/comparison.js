@@ -4,7 +4,7 @@ function thumbnailOf(picture) {
   if (typeof picture.thumbnail === 'string') return picture.thumbnail; // an address: a server hands it out
   const element = document.getElementById(`thumbnail-${picture.thumbnail}`);
   const whole = element && (element.nextSibling || document.readyState !== 'loading');
-  if (whole) return element.textContent && `data:image/webp;base64,${element.textContent}`;
+  if (whole) return element.textContent && `data:image/jpeg;base64,${element.textContent}`;
   return document.readyState === 'loading' ? undefined : '';
 }
 
