@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -356,11 +357,23 @@ class Run:
         return report_files(self.path)
 
     def write_report(self) -> None:
-        """Writes the report in a separate process, so that its pictures never take up memory in this one.
+        """Writes the report of the run, as it has been read, in a separate process: pictures take up no memory here.
 
         Raises `NotDrawn` if it cannot be written; the run's records are unchanged.
         """
-        render_report(self.path)
+        self._render()
+
+    def _render(self) -> str:
+        """Does the same, and returns a note, or nothing."""
+
+        def draw() -> int:
+            from edit_eval.reporting.report import draw  # imports what draws
+
+            return draw(self.results, self.summary, self.path, language=self.language)
+
+        with suppress(Exception):  # which the process that draws tells as its own
+            _ = self.summary
+        return render_report(self.path, draw)
 
 
 def evaluate(
@@ -388,7 +401,14 @@ def evaluate(
     so far is kept.
     """
     own, loading = RunOptions.split(options)
-    return Run(run_evaluation(configuration, own, **loading))
+    read: dict[Path, Run] = {}
+
+    def render(folder: Path) -> str:
+        read[folder] = Run(folder)
+        return read[folder]._render()
+
+    folder = run_evaluation(configuration, own, render, **loading)
+    return read.get(folder) or Run(folder)
 
 
 def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:

@@ -19,6 +19,7 @@ from PIL import Image
 
 from command_lines import Command, caller, one_error, yaml_file
 from documents import plain
+from drawn_pages import read_page
 from edit_eval import ConfigurationError, Run, RunDirectoryError, evaluate
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.files.user_cache import cache_folder
@@ -172,7 +173,7 @@ def test_sources_are_missing_or_come_with_it(made: Path, tmp_path: Path, monkeyp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
     assert [sample.source for sample in with_known_sources(Run(bare).results.samples)] == [""] * 6
     Run(bare).write_report()
-    assert "source_missing" in (Run(bare).path / "report" / "index.html").read_text("utf-8")
+    assert "source_missing" in read_page(Run(bare).path / "report" / "index.html")
     shown = with_known_sources(Run(whole).results.samples)
     assert all(sample.source.startswith(str(tmp_path / "elsewhere")) for sample in shown)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from command_lines import Command, caller, one_error
+from drawn_pages import read_page
 from edit_eval import cli, run
 from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.yaml_text import read_file
@@ -72,7 +73,7 @@ def test_four_commands_from_twenty_photographs_to_a_verdict(
     assert f"{2 * COUNT} of {2 * COUNT} scored" in ran.out
     (run,) = Path("runs").iterdir()
     assert ran.out.endswith(f"report: {run}/report/index.html\n")
-    page = (run / "report" / "index.html").read_text("utf-8")
+    page = read_page(run / "report" / "index.html")
     assert "edits_a" in page
     compared = command("compare", run, "--full")
     assert compared.code == 0, compared.err
