@@ -369,11 +369,15 @@ def _plain(line: str) -> tuple[str, bool]:
     """Returns a line without emphasis and box, in usual width, and whether it had a box; "" if too long."""
     if len(line) > _LONGEST_SCORE_LINE:
         return "", False
-    plain = re.sub(r"[ \t]+", " ", line.translate(_WIDTHS))
-    # One at a time, looking at the text around each that was removed, so that `1``0` and two adjacent boxes are not 10.
-    while (barer := _EMPHASIS.sub(r"\g<inside>", plain, count=1)) != plain:
-        plain = barer.strip()
-    plain, boxes = _BOX.subn(r"\g<inside>", plain, count=1)
+    plain = line if line.isascii() else line.translate(_WIDTHS)
+    if "  " in plain or "\t" in plain:
+        plain = re.sub(r"[ \t]+", " ", plain)
+    if "*" in plain or "_" in plain or "`" in plain:
+        # One at a time, looking at the text around each that was removed, so that `1``0` and two adjacent boxes are not
+        # 10.
+        while (barer := _EMPHASIS.sub(r"\g<inside>", plain, count=1)) != plain:
+            plain = barer.strip()
+    plain, boxes = _BOX.subn(r"\g<inside>", plain, count=1) if "\\boxed" in plain else (plain, 0)
     return plain, boxes == 1
 
 

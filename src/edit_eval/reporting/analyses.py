@@ -24,6 +24,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Results
 from edit_eval.reporting.documents import encode_document
 from edit_eval.reporting.table import Line, Sheet
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
@@ -38,6 +39,11 @@ class RunRecords:
     """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
     min_coverage: float = 1.0
     """The share of its headlines that each of them must have."""
+
+    @cached_property
+    def columns(self) -> list[ScoreColumn]:
+        """The headlines of every (edit model, judge), for comparing edit models."""
+        return columns_of_models(self.results)
 
     @cached_property
     def votes(self) -> Votes:
@@ -235,7 +241,7 @@ def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
             continue
         if documents:
             analyses[name] = documents
-    summary = summarise(results, min_coverage=min_coverage)
+    summary = summarise(results, min_coverage=min_coverage, columns=records.columns)
     return msgspec.structs.replace(summary, analyses=analyses, notes=[*summary.notes, *notes])
 
 

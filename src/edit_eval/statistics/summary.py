@@ -30,6 +30,7 @@ from edit_eval.statistics.battles import (
     fit_joint_strengths,
     others_may_read,
 )
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
 from edit_eval.statistics.control_counts import fewest
 from edit_eval.statistics.controls import (
@@ -203,12 +204,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status == "complete"
 
 
-def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
+def summarise(results: Results, *, min_coverage: float = 1.0, columns: Sequence[ScoreColumn] | None = None) -> Summary:
     """Returns the numbers of a run; what analyses add is in `reporting.analyses.summary_of`.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: the part of its
-    headlines that each of them must have.
+    headlines that each of them must have. `columns` are those of `columns_of_models`, if they are at hand.
     """
     entries, battles = entries_of(results, min_coverage), _battles(results, min_coverage)
     of_all, controls = coverage_of(results.coverage_judgements), _controls(results)
@@ -220,7 +221,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
         examined=results.provenance.examined,
         battles=battles,
     )
-    compared = compare_models(results, besides)  # whom a judge ranks depends on what is known of it
+    columns = columns_of_models(results) if columns is None else columns
+    compared = compare_models(results, besides, columns)  # whom a judge ranks depends on what is known of it
     reached = [entry.coverage.reached for entry in entries] + [battle.coverage.reached for battle in battles.values()]
     return Summary(
         schema=SCHEMA,
@@ -229,7 +231,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
         judges=dict(results.provenance.examined),
         controls=controls,
         results=entries,
-        verdict=verdict_on_models(results, compared, besides),
+        verdict=verdict_on_models(compared, besides, columns),
         comparison=None if compared is None else compared.model_comparison,
         extremes=extremes(results),
         failures=every_failure(results),

@@ -31,7 +31,7 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import score_line
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.columns import ScoreColumn, columns_of
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, BoolArray, IntArray, cluster_codes
 from edit_eval.statistics.series import gain, mean
@@ -180,6 +180,7 @@ class SlicesAnalysis(Analysis[Slices]):
             least=chosen.least,
             combined=chosen.combined,
             pictures=not chosen.labels_only,
+            columns=_columns(records, chosen.score),
         )
 
     def _fill_parameters(self, records: RunRecords, parameters: Parameters) -> Parameters:
@@ -203,7 +204,7 @@ class SlicesAnalysis(Analysis[Slices]):
         if judge not in results.judges:
             return list(results.edit_models)  # `compute` says so
         known = {}
-        for column in columns_of(results, {name: {} for name in results.judges}, score=score):
+        for column in _columns(records, score):
             if column.judge == judge and (value := _column_mean(column)) is not None:
                 known[column.edit_model] = gain(column.scale) * value
         return sorted(known, key=lambda name: -known[name]) or list(results.edit_models)
@@ -252,6 +253,10 @@ def _default_judge(results: Results) -> str:
     )
 
 
+def _columns(records: RunRecords, score: str | None) -> list[ScoreColumn]:
+    return records.columns if score is None else columns_of_models(records.results, score)
+
+
 def _column_mean(column: ScoreColumn) -> float | None:
     """Returns the mean that ranks it: over samples or categories, as its scale says; None without a score."""
     samples = sorted(column.scores)
@@ -271,11 +276,12 @@ def slices(
     least: int = LEAST,
     combined: bool = False,
     pictures: bool = False,
+    columns: Sequence[ScoreColumn] | None = None,
 ) -> Slices:
     """Looks for the slices in which an edit model differs from the rest by most. `against`: another one, or empty.
 
-    By the judge's headline, or its `score`. Raises `ConfigurationError` for names that are not in the run, and if it
-    has too few source images for any slice.
+    By the judge's headline, or its `score`; `columns` are those of `columns_of_models`, if they are at hand. Raises
+    `ConfigurationError` for names that are not in the run, and if it has too few source images for any slice.
     """
     _check(edit_model, results.edit_models, "--edit-model")
     _check(judge, results.judges, "--judge")
@@ -283,14 +289,14 @@ def slices(
         _check(against, results.edit_models, "--against")
         if against == edit_model:
             raise ConfigurationError(Text("--against {}: is the same edit model; leave it out", against))
-    columns = {
+    by_model = {
         column.edit_model: column
-        for column in columns_of(results, {name: {} for name in results.judges}, score=score)
+        for column in (columns_of_models(results, score) if columns is None else columns)
         if column.judge == judge
     }
-    if not columns:
+    if not by_model:
         raise ConfigurationError(Text("--judge {}: gives no score {!r}", judge, score))
-    a, b = columns[edit_model], columns.get(against)
+    a, b = by_model[edit_model], by_model.get(against)
     asked = [sample for sample in results.samples if sample.id in a.scores and (b is None or sample.id in b.scores)]
     known = [sample for sample in asked if _value(a, b, sample) is not None]
     clusters = cluster_codes([sample.cluster or sample.id for sample in known])
