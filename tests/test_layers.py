@@ -37,6 +37,8 @@ VAGUE = {
     "tools",
 }
 LONGEST = 800
+LONGEST_FUNCTION = 80
+"""In lines, without the text of its docstring."""
 DOCS = SOURCE.parents[1] / "docs"
 TWICE = {"plugins records.py": {"Edit"}}
 """The only classes with a name of another one's, by their rooms: what is done to a drawn scene."""
@@ -112,6 +114,16 @@ def test_packages_are_empty_so_that_importing_one_room_opens_no_other() -> None:
 def test_no_file_is_too_long_to_be_read(folder: Path) -> None:
     lines = {str(p.relative_to(folder)): p.read_text("utf-8").count("\n") for p in folder.rglob("*.py")}
     assert {path: count for path, count in lines.items() if count > LONGEST} == {}
+
+
+def test_no_function_is_too_long_to_be_read() -> None:
+    lines = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                text = (ast.get_docstring(node, clean=False) or "").count("\n")
+                lines[f"{name(path)}: {node.name}"] = (node.end_lineno or 0) - node.lineno + 1 - text
+    assert {function: count for function, count in lines.items() if count > LONGEST_FUNCTION} == {}
 
 
 def test_every_name_says_what_is_in_it() -> None:

@@ -7,33 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from edit_eval.asking import MOST_CELLS, refuse_too_many_cells
 from edit_eval.config.components import name_code
-from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
-from edit_eval.evaluation import EvaluationOptions, run_evaluation
-from edit_eval.execution.options import RunOptions
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import FAILED, NO_EDIT, Judgement, Results, RunProvenance, Status
-from edit_eval.reporting.analyses import RunRecords, compute_analysis, summary_of
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
-from edit_eval.reporting.scores import frame
-from edit_eval.reporting.verdict import answer_lines
-from edit_eval.statistics.aggregates import RequiredCoverage
-from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.means import MeanScore, means, select_means, the_mean
-from edit_eval.statistics.summary import Summary
-from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, load_examinations
-from edit_eval.store.joined import describe_judge_differences, join_runs
 from edit_eval.store.provenance import collect_environment_notes
 from edit_eval.store.run_directory import RunDirectory, what_mends
 from edit_eval.store.run_file import describe_copy, open_run_path
@@ -42,8 +30,17 @@ from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.store.timeline import read_timeline
 from edit_eval.text import Text
 
+if TYPE_CHECKING:  # what computes is imported where it is asked for: a run's records are read in a third of the time
+    from edit_eval.config.schema import Configuration
+    from edit_eval.evaluation import EvaluationOptions
+    from edit_eval.reporting.analyses import RunRecords
+    from edit_eval.statistics.aggregates import RequiredCoverage
+    from edit_eval.statistics.comparison import Comparison
+    from edit_eval.statistics.means import MeanScore
+    from edit_eval.statistics.summary import Summary
 
-class ShownMeans(tuple[MeanScore, ...]):
+
+class ShownMeans(tuple["MeanScore", ...]):
     """Means, shown as a table in a notebook."""
 
     __slots__ = ()
@@ -105,8 +102,7 @@ class Run:
             try:
                 _ = run._configuration, directory.read_resolved_configuration()
             except RunDirectoryError as error:
-                strictest = {"evaluation": {"min_coverage": 1.0}}
-                vars(run).update(_configuration=strictest, _damaged=str(error))
+                vars(run).update(_configuration={}, _damaged=str(error))
         return run
 
     _damaged: ClassVar[str] = ""
@@ -114,7 +110,11 @@ class Run:
 
     @cached_property
     def _configuration(self) -> Unchecked:
-        return self._directory.configuration()
+        configuration = self._directory.configuration()
+        evaluation = configuration.get("evaluation")
+        if not isinstance(evaluation, dict) or not isinstance(evaluation.get("min_coverage"), int | float):
+            raise RunDirectoryError(Text("{} is damaged; {}", self.path / "config", what_mends(self.path)))
+        return configuration
 
     @cached_property
     def _directory(self) -> RunDirectory:
@@ -221,7 +221,9 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """All numbers: the document of `summary.json`."""
-        return summary_of(self.results, min_coverage=self._min_coverage)
+        from edit_eval.reporting.analyses import summary_of
+
+        return summary_of(self.results)
 
     def means(
         self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
@@ -230,11 +232,15 @@ class Run:
 
         Raises `ConfigurationError` for a name that is not in the run.
         """
+        from edit_eval.statistics.means import means, select_means
+
         return ShownMeans(select_means(means(self.summary), edit_model, judge, score))
 
     @property
     def verdict(self) -> str:
         """Who is better and by how much, as in the report; for one edit model its score."""
+        from edit_eval.reporting.verdict import answer_lines
+
         return "\n".join(
             translate(line, current_language(self.language)) for line in answer_lines(self.summary.verdict)
         )
@@ -244,6 +250,8 @@ class Run:
 
         Raises `ConfigurationError` if the run has several and none is named, and `Unscored` if nothing is scored.
         """
+        from edit_eval.statistics.means import means, the_mean
+
         return the_mean(means(self.summary), edit_model, judge, score)
 
     def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
@@ -253,6 +261,8 @@ class Run:
         A pandas `DataFrame` if pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
         `ConfigurationError` if neither is installed, with the line that installs one, and for another word.
         """
+        from edit_eval.reporting.scores import frame
+
         return frame(self.results, of, library)
 
     def analysis(self, name: str, *, others: Sequence[str | Path | Run] = (), **parameters: Any) -> Analysed:
@@ -267,21 +277,14 @@ class Run:
     @property
     def records(self) -> RunRecords:
         """What analyses read."""
-        return RunRecords(self.results, self.language, self._min_coverage)
+        from edit_eval.reporting.analyses import RunRecords
+
+        return RunRecords(self.results, self.language)
 
     @property
     def language(self) -> str:
         """The language of the instructions, `en` or `zh`."""
         return self.experiment.language
-
-    @cached_property
-    def _min_coverage(self) -> float:
-        """Raises `RunDirectoryError` if the configuration does not have it."""
-        evaluation = self._configuration.get("evaluation")
-        value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
-        if not isinstance(value, int | float):
-            raise RunDirectoryError(Text("{} is damaged; {}", self.path / "config", what_mends(self.path)))
-        return float(value)
 
     @property
     def has_required_coverage(self) -> bool:
@@ -325,7 +328,7 @@ class Run:
                     coverage.total,
                     counts,
                     more,
-                    self._min_coverage,
+                    self.summary.coverage.required,
                     self.path,
                     again,
                 )
@@ -400,6 +403,9 @@ def evaluate(
     `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
     so far is kept.
     """
+    from edit_eval.evaluation import run_evaluation
+    from edit_eval.execution.options import RunOptions
+
     own, loading = RunOptions.split(options)
     read: dict[Path, Run] = {}
 
@@ -418,9 +424,15 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
     names and parameters, and for what these sources cannot answer.
     """
 
+    from edit_eval.reporting.analyses import compute_analysis
+
     def read(some: Sequence[Any]) -> RunRecords:
         first, *others = map(open_run, some)
-        return replace(first.records, results=join_runs([first, *others])) if others else first.records
+        if not others:
+            return first.records
+        from edit_eval.store.joined import join_runs
+
+        return replace(first.records, results=join_runs([first, *others]))
 
     document, records = compute_analysis(name, sources, read, parameters)
     first = records[0] if isinstance(records, list) else records
@@ -430,17 +442,6 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
 def open_run(run: str | Path | Run) -> Run:
     """Returns the run in a folder, or the one that is given."""
     return run if isinstance(run, Run) else Run(Path(run))
-
-
-class ShownComparison(Comparison):
-    """A comparison; prints who wins, and is shown with its tables in a notebook."""
-
-    def __repr__(self) -> str:
-        return "\n".join(map(translate, answer_lines(self.verdict)))
-
-    def _repr_html_(self) -> str | None:
-        display = page_display()
-        return display.show_comparison(self) if display else None
 
 
 def compare(
@@ -458,6 +459,10 @@ def compare(
     all are shown to be less than that many points worse. It only passes what would pass for every possible missing
     score, except for those of a share `allow_unscored` of the samples, which it leaves out. Raises `ConfigurationError`
     for runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that is no run."""
+    from edit_eval.reporting.shown_comparison import ShownComparison
+    from edit_eval.store.comparable import compare_runs
+    from edit_eval.store.joined import describe_judge_differences
+
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [open_run(run) for run in given]
     try:

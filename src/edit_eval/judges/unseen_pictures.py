@@ -10,6 +10,7 @@ Standard library only: this file also runs in the environments of judges.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # -- English
 
@@ -116,7 +117,12 @@ _CHINESE = (
 
 _IN_ENGLISH = ("image", "picture", "photo", "attachment", "visual content", "visual input")
 _MENTIONED = re.compile("|".join((*_IN_ENGLISH, "图", "圖", "照片", "影像", "附件")), re.I)
-_UNSEEN = re.compile("|".join(f"(?:{pattern})" for pattern in (*_ENGLISH, *_CHINESE)), re.I)
+
+
+@cache
+def _unseen() -> re.Pattern[str]:
+    """Compiled by the first reply that speaks of pictures: it takes longer than all else that a start compiles."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in (*_ENGLISH, *_CHINESE)), re.I)
 
 
 def says_picture_unseen(text: str) -> bool:
@@ -129,4 +135,4 @@ def says_picture_unseen(text: str) -> bool:
         return False
     # One space at most in a row, so that no pattern looks at the same ones twice. JSON writes a line's end as `\\n`.
     lines = (" ".join(line.split()) for line in text.replace("’", "'").replace("\\n", "\n").splitlines())
-    return bool(_UNSEEN.search("\n".join(filter(None, lines))))
+    return bool(_unseen().search("\n".join(filter(None, lines))))

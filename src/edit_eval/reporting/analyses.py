@@ -37,8 +37,6 @@ class RunRecords:
     results: Results
     language: str = ""
     """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
-    min_coverage: float = 1.0
-    """The share of its headlines that each of them must have."""
 
     @cached_property
     def columns(self) -> list[ScoreColumn]:
@@ -219,13 +217,13 @@ def compute_analysis(
     return of.compute(records, parameters), records
 
 
-def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
+def summary_of(results: Results) -> Summary:
     """Returns the numbers of a run, and what every analysis with a section wants to say of it by itself.
 
     An analysis with nothing to say is left out, and not imported. One that a package brings and that fails, or whose
     document cannot be written and read back, is left out with a note: a report is never lost to it.
     """
-    records, analyses, notes = RunRecords(results, min_coverage=min_coverage), {}, []
+    records, analyses, notes = RunRecords(results), {}, []
     for name in sorted(names("section")):
         package = package_of("section", locate("section", name) or "")
         try:
@@ -241,7 +239,7 @@ def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
             continue
         if documents:
             analyses[name] = documents
-    summary = summarise(results, min_coverage=min_coverage, columns=records.columns)
+    summary = summarise(results, columns=records.columns)
     return msgspec.structs.replace(summary, analyses=analyses, notes=[*summary.notes, *notes])
 
 

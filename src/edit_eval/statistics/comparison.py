@@ -34,7 +34,7 @@ from edit_eval.statistics.compared import (
     SampleDifference,
     family_of,
 )
-from edit_eval.statistics.failures import PairedFailures, compare_failures, count_failed_edits
+from edit_eval.statistics.failure_rates import PairedFailures, compare_failures, count_failed_edits
 from edit_eval.statistics.families import Correction, ranks
 from edit_eval.statistics.gate import hold_against_first
 from edit_eval.statistics.intervals import (
