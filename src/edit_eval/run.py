@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import FAILED, NO_EDIT, Judgement, Results, RunProvenance, Status
+from edit_eval.records import FAILED, NO_EDIT, ExaminedJudge, Judgement, Results, RunProvenance, Status
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
@@ -48,6 +48,26 @@ class ShownMeans(tuple["MeanScore", ...]):
     def _repr_html_(self) -> str | None:
         display = page_display()
         return display.show_means(self) if display else None
+
+
+class _ExaminedJudges(Mapping[str, ExaminedJudge]):
+    """The documents of a run's judges; who examines them is asked, and imported, when the first is looked up."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def _documents(self) -> dict[str, ExaminedJudge]:
+        return {judge: examination.document for judge, examination in self._run.judge_examinations.items()}
+
+    def __getitem__(self, judge: str) -> ExaminedJudge:
+        return self._documents[judge]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._documents)
+
+    def __len__(self) -> int:
+        return len(self._documents)
 
 
 class Analysed:
@@ -180,7 +200,7 @@ class Run:
                 resolved={} if self._damaged else directory.read_resolved_configuration(),
                 environment=directory.environment(),
                 about=experiment.about,
-                examined={judge: examination.document for judge, examination in self.judge_examinations.items()},
+                examined=_ExaminedJudges(self),
                 notes=tuple(filter(None, self._notes())),
             ),
         )
