@@ -74,7 +74,7 @@ def _can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
-def _run_fork(run: Path, draw: Callable[[], int] | None) -> tuple[int, str]:
+def _run_fork(run: Path, draw: Callable[[], int] | None = None) -> tuple[int, str]:
     """Does the same with a fork of this process."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
