@@ -376,7 +376,7 @@ class Run:
 
     @property
     def report_files(self) -> tuple[Path, ...]:
-        """Files of the report to send elsewhere: the page, which needs no other, and the numbers."""
+        """Files of the report to send elsewhere: the page, which needs no other up to 2,000 pictures, and numbers."""
         return report_files(self.path)
 
     def write_report(self) -> None:
