@@ -66,6 +66,7 @@ class Fives:
 
 def write_benchmark(folder: Path, count: int, size: int) -> Path:
     """Writes `count` items with noisy pictures of `size` x `size` pixels."""
+    folder.mkdir(exist_ok=True)
     items = []
     for number in range(count):
         noise = Image.frombytes("RGB", (size // 8, size // 8), random.Random(number).randbytes(3 * (size // 8) ** 2))
