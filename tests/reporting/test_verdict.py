@@ -180,7 +180,9 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
 
     assert said(judged({"strict": 1.0, "kind": 0.9})).endswith("; both judges agree.")
     apart = judged({"strict": 1.0, "kind": -0.9})
-    assert said(apart) == "The judges disagree: strict (judge) says b is better; kind (judge) says a is better."
+    assert said(apart) == (
+        "No winner: the judges contradict each other: strict (judge) says b is better; kind (judge) says a is better."
+    )
     assert then(apart)[0].startswith("Look at the pictures on which the judges differ most")
     chance = judged({"strict": 0.05, "kind": -0.05})
     assert said(chance) == (

@@ -23,6 +23,7 @@ from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.raters import count_unscored, reply_origins
 from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 from edit_eval.statistics.series import gain
+from edit_eval.statistics.votes import VoteCounts
 
 if TYPE_CHECKING:
     from edit_eval.statistics.columns import ScoreColumn
@@ -257,6 +258,7 @@ class Advice(msgspec.Struct, frozen=True):
         "choose",
         "compare",
         "vote",
+        "votes",
         "same_samples",
         "audit",
         "audit_language",
@@ -298,6 +300,8 @@ class Verdict(msgspec.Struct, frozen=True):
     same_pictures: tuple[SamePictures, ...] = ()
     """Pairs of edit models that made the same pixels for more than half of their edits."""
     gate: Replacement | None = None
+    votes: VoteCounts | None = None
+    """What people have said; they enter no score. None if nobody has voted."""
 
     @property
     def eligible_opinions(self) -> tuple[Opinion, ...]:
@@ -700,8 +704,23 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
     return ("ahead", first) if first else (counted[0].kind, "")
 
 
+def add_votes(verdict: Verdict, votes: VoteCounts) -> Verdict:
+    """Returns a verdict that knows of people's votes, whose advice to vote is then to see how sure these are."""
+    steps = [msgspec.structs.replace(step, kind="votes") if step.kind == "vote" else step for step in verdict.next]
+    return msgspec.structs.replace(verdict, votes=votes, next=tuple(steps))
+
+
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names: Sequence[str]) -> Iterable[Advice]:
-    steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions, known)]
+    files = known.unscored.get("no_file")
+    lacking = [Advice("files", files)] if files else []
+    first = kind in ("not_comparable", "no_answer")  # they may be why
+    steps = [
+        *_urgent(kind, opinions, known, lacking if first else ()),
+        *_for_the_answer(kind, opinions, names),
+        *([] if first else lacking),
+        *_for_trust(opinions),
+        *_for_sight("off", opinions, known),  # somebody wanted it so
+    ]
     unseen = [
         contest.images
         for opinion in opinions
@@ -719,17 +738,27 @@ def _rests_on_few(contest: Contest) -> bool:
     return undone or contest.wins + contest.losses < FEWEST_CLUSTERS
 
 
-def _urgent(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
+def _urgent(
+    kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, lacking: Sequence[Advice]
+) -> Iterable[Advice]:
+    """Yields what no picture more can mend: a run that is not finished, and judges of whom nothing good is known."""
     if not known.complete:
         yield Advice("finish")
     if blind := tuple(opinion.judge for opinion in opinions if opinion.sees == "not_last"):
         yield Advice("other_judge", names=blind)
-    if files := known.unscored.get("no_file"):
-        yield Advice("files", files)
+    if unfit := tuple(opinion.judge for opinion in opinions if opinion.examined == "failed"):
+        yield Advice("failed_audit", names=unfit)
+    yield from lacking
     if failed := {s: n for s, n in known.unscored.items() if s not in ("pending", "skipped", "no_file")}:
         yield Advice("retry", sum(failed.values()), tuple(failed))
     if kind == "not_comparable":
         yield Advice("same_samples")
+    yield from _for_sight("unknown", opinions, known)
+
+
+def _for_sight(sees: Sees, opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
+    if unseen := tuple(opinion.judge for opinion in opinions if opinion.sees == sees):
+        yield Advice("controls", known.controls, names=unseen)
 
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
@@ -784,10 +813,7 @@ def _nearest(opinion: Opinion) -> Contest | None:
     return next((contest for contest in unsure if contest.kind != "level"), unsure[0] if unsure else None)
 
 
-def _for_trust(opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
-    failed = tuple(opinion.judge for opinion in opinions if opinion.examined == "failed")
-    if failed:
-        yield Advice("failed_audit", names=failed)
+def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
     elsewhere = tuple(opinion.judge for opinion in opinions if opinion.examined == "other_language")
     tested = (None, "passed", "limited", "failed", "other_language")
     doubted = tuple(opinion.judge for opinion in opinions if opinion.examined not in tested)
@@ -795,6 +821,3 @@ def _for_trust(opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[A
         yield Advice("audit", names=doubted)
     if elsewhere:
         yield Advice("audit_language", names=elsewhere)
-    unseen = tuple(opinion.judge for opinion in opinions if opinion.sees in ("off", "unknown"))
-    if unseen:
-        yield Advice("controls", known.controls, names=unseen)
