@@ -19,9 +19,9 @@ from edit_eval.reporting.table import Sheet
 from edit_eval.statistics.votes import Rating
 
 
-def judges_document(run: Results, *, min_coverage: float = 1.0, score: str | None = None) -> dict[str, Any]:
+def judges_document(run: Results, *, score: str | None = None) -> dict[str, Any]:
     """All of it, without people."""
-    records = RunRecords(run, min_coverage=min_coverage)
+    records = RunRecords(run)
     document: dict[str, Any] = plain(AgreementAnalysis().compute(records, AgreementAnalysis.Parameters(score=score)))
     return document
 

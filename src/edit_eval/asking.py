@@ -80,7 +80,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     ids = [sample.id for sample in samples]
     asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
     there = _match_finished_edits(configuration, asked)
-    finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
+    finished = {name: {of: pixels for of, (_, pixels) in edits.files.items()} for name, edits in there.items()}
     models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
     masked, said_of_masks = _find_masked(configuration, seen, there)
     columns, _ = columns_of(models, configuration.columns.values())
@@ -116,7 +116,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         ),
         finished=finished,
         lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
-        files={digest: path for edits in there.values() for path, digest in edits.files.values()},
+        files={pixels: path for edits in there.values() for path, pixels in edits.files.values()},
         there=there,
         masked=masked,
     )

@@ -104,8 +104,7 @@ class Run:
             try:
                 _ = run._configuration, directory.read_resolved_configuration()
             except RunDirectoryError as error:
-                strictest = {"evaluation": {"min_coverage": 1.0}}
-                vars(run).update(_configuration=strictest, _damaged=str(error))
+                vars(run).update(_configuration={}, _damaged=str(error))
         return run
 
     _damaged: ClassVar[str] = ""
@@ -113,7 +112,11 @@ class Run:
 
     @cached_property
     def _configuration(self) -> Unchecked:
-        return self._directory.configuration()
+        configuration = self._directory.configuration()
+        evaluation = configuration.get("evaluation")
+        if not isinstance(evaluation, dict) or not isinstance(evaluation.get("min_coverage"), int | float):
+            raise RunDirectoryError(Text("{} is damaged; {}", self.path / "config", what_mends(self.path)))
+        return configuration
 
     @cached_property
     def _directory(self) -> RunDirectory:
@@ -220,7 +223,7 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """All numbers: the document of `summary.json`."""
-        return summary_of(self.results, min_coverage=self._min_coverage)
+        return summary_of(self.results)
 
     def means(
         self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
@@ -266,21 +269,12 @@ class Run:
     @property
     def records(self) -> RunRecords:
         """What analyses read."""
-        return RunRecords(self.results, self.language, self._min_coverage)
+        return RunRecords(self.results, self.language)
 
     @property
     def language(self) -> str:
         """The language of the instructions, `en` or `zh`."""
         return self.experiment.language
-
-    @cached_property
-    def _min_coverage(self) -> float:
-        """Raises `RunDirectoryError` if the configuration does not have it."""
-        evaluation = self._configuration.get("evaluation")
-        value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
-        if not isinstance(value, int | float):
-            raise RunDirectoryError(Text("{} is damaged; {}", self.path / "config", what_mends(self.path)))
-        return float(value)
 
     @property
     def has_required_coverage(self) -> bool:
@@ -324,7 +318,7 @@ class Run:
                     coverage.total,
                     counts,
                     more,
-                    self._min_coverage,
+                    self.summary.coverage.required,
                     self.path,
                     again,
                 )

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from documents import plain
-from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
+from edit_eval.records import CONTROL, Results, RunProvenance, Scale, Scoring, Status
 from edit_eval.reporting.documents import encode_document
 from edit_eval.statistics.controls import ControlNumbers, all_below_edits, compare_controls
 from edit_eval.statistics.intervals import estimate
@@ -22,9 +22,9 @@ from edit_eval.statistics.summary import Result, Summary, extremes, summarise
 NOTHING = {"mean": None, "ci95": None, "no_ci95": "no_scores", "ruled_out_share": None}
 
 
-def score_of(run, **how):
+def score_of(run):
     """The only score of the only model and judge."""
-    (result,) = summarise(run, **how).results
+    (result,) = summarise(run).results
     return result.scores["score"]
 
 
@@ -146,9 +146,13 @@ def test_several_models_and_judges_have_no_common_mean(make_sample, make_results
     assert summary.coverage.reached is False
 
 
+def with_least(run, min_coverage):
+    return replace(run, provenance=RunProvenance(configuration={"evaluation": {"min_coverage": min_coverage}}))
+
+
 @pytest.mark.parametrize(("min_coverage", "reached"), [(1.0, False), (0.67, False), (0.66, True), (0.0, True)])
 def test_coverage_is_held_against_what_was_asked_for(run, min_coverage, reached):
-    coverage = summarise(run, min_coverage=min_coverage).coverage
+    coverage = summarise(with_least(run, min_coverage)).coverage
     assert coverage.reached is reached
     assert coverage.required == min_coverage
 
@@ -156,7 +160,7 @@ def test_coverage_is_held_against_what_was_asked_for(run, min_coverage, reached)
 def test_rounding_does_not_miss_a_coverage_that_is_just_reached(make_sample, make_results):
     samples = [make_sample(index) for index in range(100)]
     rows = [[5.0] if index < 7 else [Status.REFUSED] for index in range(100)]
-    assert summarise(make_results(samples, {("m", "j"): rows}), min_coverage=0.07).coverage.reached
+    assert summarise(with_least(make_results(samples, {("m", "j"): rows}), 0.07)).coverage.reached
 
 
 def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
@@ -285,7 +289,7 @@ AXES = Scoring(
 
 
 def scores_of(run, **how):
-    (result,) = summarise(run, **how).results
+    (result,) = summarise(run).results
     return result.scores
 
 

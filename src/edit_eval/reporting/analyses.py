@@ -40,8 +40,6 @@ class RunRecords:
     results: Results
     language: str = ""
     """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
-    min_coverage: float = 1.0
-    """The share of its headlines that each of them must have."""
 
     @cached_property
     def votes(self) -> Votes:
@@ -217,13 +215,13 @@ def compute_analysis(
     return of.compute(records, parameters), records
 
 
-def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
+def summary_of(results: Results) -> Summary:
     """Returns the numbers of a run, and what every analysis with a section wants to say of it by itself.
 
     An analysis with nothing to say is left out, and not imported. One that a package brings and that fails, or whose
     document cannot be written and read back, is left out with a note: a report is never lost to it.
     """
-    records, analyses, notes = RunRecords(results, min_coverage=min_coverage), {}, []
+    records, analyses, notes = RunRecords(results), {}, []
     for name in sorted(names("section")):
         package = package_of("section", locate("section", name) or "")
         try:
@@ -239,7 +237,7 @@ def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
             continue
         if documents:
             analyses[name] = documents
-    summary = summarise(results, min_coverage=min_coverage)
+    summary = summarise(results)
     given = records.votes.to_votes(results.samples) if records.votes.lines else []
     apart = one_sided(given)
     votes = count_votes(vote for vote in given if vote.rater not in apart)

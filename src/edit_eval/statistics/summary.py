@@ -203,14 +203,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status == "complete"
 
 
-def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
+def summarise(results: Results) -> Summary:
     """Returns the numbers of a run; what analyses add is in `reporting.analyses.summary_of`.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
-    There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: the part of its
-    headlines that each of them must have.
+    There is no mean over different models, judges or scores.
     """
-    entries, battles = entries_of(results, min_coverage), _battles(results, min_coverage)
+    entries, battles = entries_of(results), _battles(results, results.provenance.min_coverage)
     of_all, controls = coverage_of(results.coverage_judgements), _controls(results)
     besides = build_context(
         [results],
@@ -225,7 +224,9 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
     return Summary(
         schema=SCHEMA,
         status="complete" if besides.complete else "incomplete",
-        coverage=RequiredCoverage(**msgspec.structs.asdict(of_all), required=float(min_coverage), reached=all(reached)),
+        coverage=RequiredCoverage(
+            **msgspec.structs.asdict(of_all), required=results.provenance.min_coverage, reached=all(reached)
+        ),
         judges=dict(results.provenance.examined),
         controls=controls,
         results=entries,
@@ -297,7 +298,7 @@ def _check_coverage(judgements: Sequence[Judgement], min_coverage: float) -> Req
     coverage = coverage_of(judgements)
     return RequiredCoverage(
         **msgspec.structs.asdict(coverage),
-        required=float(min_coverage),
+        required=min_coverage,
         # The tolerance is only for rounding of the product: .07 * 100 is 7.000000000000001.
         reached=coverage.scored >= min_coverage * coverage.total - 1e-9,
     )
@@ -332,7 +333,7 @@ def _benchmark(results: Results) -> _Benchmark:
     return _Benchmark({sample.id: numbers.get(sample.cluster, -1) for sample in results.samples}, groups)
 
 
-def entries_of(results: Results, min_coverage: float) -> list[Result]:
+def entries_of(results: Results) -> list[Result]:
     """Returns the entry of every (edit model, judge): `results` of the summary."""
     judgements: dict[tuple[str, str], list[Judgement]] = {
         (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
@@ -340,12 +341,10 @@ def entries_of(results: Results, min_coverage: float) -> list[Result]:
     for judgement in results.judgements:
         judgements[judgement.edit_model, judgement.judge].append(judgement)
     benchmark = _benchmark(results)
-    return [_entry(results, pair, of_pair, benchmark, min_coverage) for pair, of_pair in judgements.items()]
+    return [_entry(results, pair, of_pair, benchmark) for pair, of_pair in judgements.items()]
 
 
-def _entry(
-    results: Results, pair: tuple[str, str], judgements: Sequence[Judgement], benchmark: _Benchmark, min_coverage: float
-) -> Result:
+def _entry(results: Results, pair: tuple[str, str], judgements: Sequence[Judgement], benchmark: _Benchmark) -> Result:
     edit_model, judge = pair
     scoring = results.scoring[judge]
     leading = [judgement for judgement in judgements if judgement.outcome(scoring.headline) is not None]
@@ -354,7 +353,7 @@ def _entry(
         judge=judge,
         protocol=scoring.protocol,
         headline=scoring.headline,
-        coverage=_check_coverage(leading, min_coverage),
+        coverage=_check_coverage(leading, results.provenance.min_coverage),
         scores={
             name: _score(table, benchmark, reading_spread(judgements, name), name in scoring.parts)
             for name, scale in scoring.scales.items()

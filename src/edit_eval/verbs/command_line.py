@@ -434,7 +434,34 @@ def main() -> None:
         if _is_out_of_memory(error):
             why = str(error) or type(error).__name__
             _fail(Stopped(Text("this process has too little memory ({}): look at `ulimit -v`", why)), ExitCode.STOPPED)
-        _fail(error, ExitCode.BUG)
+        if error := _find_faulty_place(error) or error:
+            _fail(error, getattr(error, "exit_code", ExitCode.BUG))
+
+
+_PLACES: Mapping[int, Text] = {
+    errno.EACCES: Text("this user may not use it; change its rights, or name another place"),
+    errno.EPERM: Text("the system does not let this user use it; change its rights, or name another place"),
+    errno.EROFS: Text("its disk is read-only; name another place"),
+    errno.ENAMETOOLONG: Text("this name is too long for its disk; shorten it"),
+    errno.ELOOP: Text("its links lead in a circle; fix them"),
+    errno.ENOTDIR: Text("a part of this path is a file, not a folder"),
+    errno.ENOSPC: Text("its disk is full; free some space, then type the same again"),
+    errno.EDQUOT: Text("your share of its disk is used up; free some space, then type the same again"),
+    errno.EIO: Text("its disk does not answer; look at the disk, then type the same again"),
+    errno.ESTALE: Text("its disk is on a network and has lost it; mount it again, then type the same again"),
+}
+"""What the system says of a path (errno(3)): the machine's state, and no bug of anybody."""
+
+_FROM_OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
+
+
+def _find_faulty_place(error: Exception) -> EditEvalError | None:
+    """Returns what is wrong with a path that the system does not let us use; None for any other error."""
+    if not isinstance(error, OSError) or error.filename is None or (error.errno or 0) not in _PLACES:
+        return None
+    text = Text("{}: {}", os.fsdecode(error.filename), _PLACES[error.errno or 0])
+    raised: EditEvalError = (Stopped if error.errno in _FROM_OUTSIDE else ConfigurationError)(text)
+    return raised.with_traceback(error.__traceback__)
 
 
 def _find_faulty_package(error: BaseException) -> str:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,8 @@ class TestLayersZip:
 def other_pythons() -> list[str]:
     """Interpreters 3.10 to 3.12 that are not this one: on the PATH, or among pyenv's."""
     pythons = [p for minor in (10, 12, 11) if (p := shutil.which(f"python3.{minor}"))]
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    pythons += [str(p) for minor in (10, 12, 11) for p in sorted(pyenv.glob(f"versions/3.{minor}.*/bin/python"))]
+    pyenv = os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv"  # of another user perhaps, and closed
+    pythons += [p for minor in (10, 12, 11) for p in sorted(glob(f"{pyenv}/versions/3.{minor}.*/bin/python"))]
     ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
     working = []
     for python in pythons:

@@ -204,7 +204,7 @@ class TestStart:
                 ("env", sys.executable, "-c", "import json; print('loading {port}'); json.loads('{')"),
                 r"ended with exit code 1: json\.decoder\.JSONDecodeError: Expecting property name",
             ),
-            (("env", "no-such-program", "{port}"), "ended with exit code 127: .*no-such-program"),
+            (("env", "no/such-program", "{port}"), "ended with exit code 127: .*no/such-program"),
         ],
     )
     def test_one_that_dies_at_once_says_why(
@@ -217,10 +217,10 @@ class TestStart:
 
     def test_a_program_that_is_not_there(self) -> None:
         program = Server(
-            Serve("command", command=["no-such-program", "{port}"]), "chat", "judge", 0, ServerEnvironment()
+            Serve("command", command=["no/such-program", "{port}"]), "chat", "judge", 0, ServerEnvironment()
         )
         with pytest.raises(
-            LoadError, match=r"^the server \(command\) ended .* 1: error: no-such-program: No such file"
+            LoadError, match=r"^the server \(command\) ended .* 1: error: no/such-program: No such file"
         ):
             program.start()
 

@@ -170,6 +170,13 @@ def test_grouped_by_area_within_eighty_columns_and_without_colour_in_a_file() ->
     assert max(cell_len(line) for line in text.splitlines()) <= 80
 
 
+def test_what_holds_for_several_models_is_printed_once_and_counted_for_each() -> None:
+    alike = [Finding("models", "problem", "it is gone", who=f"judge {name}") for name in "abc"]
+    lines = printed([*alike, Finding("models", "ok", "it is gone", who="judge d")]).splitlines()
+    assert lines[1:3] == ["  problem  judge a, judge b and judge c: it is gone", "  ok       judge d: it is gone"]
+    assert lines[-1] == "3 problems would stop the run"
+
+
 def test_a_terminal_gets_colour_beside_the_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")

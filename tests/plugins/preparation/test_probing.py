@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class TestRealEnvironments:
         (finding,) = examined(question(tmp_path, on_gpu=True), H100)
         assert finding.level == "ok"
         assert finding.area == "environments"
-        assert finding.text.startswith(f"judge mine: {sys.executable} (Python {sys.version_info[0]}.")
+        assert finding.sentence.startswith(f"judge mine: {sys.executable} (Python {sys.version_info[0]}.")
 
     def test_a_missing_library_is_one_line_with_the_command(self, tmp_path: Path) -> None:
         write(tmp_path, mine=MODEL.format(load="import torch, no_such_library, cv3.functions"), torch=fake_torch())
@@ -175,8 +176,8 @@ class TestRealEnvironments:
         assert finding.advice.startswith(f"uv pip install --python {python} 'pillow>=")
 
     def test_a_python_that_is_too_old(self, tmp_path: Path) -> None:
-        root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-        old = [str(p) for v in ("2.7", "3.6", "3.8", "3.9") for p in sorted(root.glob(f"{v}.*/bin/python"))]
+        pyenv = os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv"  # of another user perhaps, and closed
+        old = [p for v in ("2.7", "3.6", "3.8", "3.9") for p in sorted(glob(f"{pyenv}/versions/{v}.*/bin/python"))]
         old += [p for v in ("2", "3.8", "3.9") if (p := shutil.which(f"python{v}"))]
         working = [p for p in old if subprocess.run([p, "-c", "0"], stderr=subprocess.DEVNULL).returncode == 0]
         if not working:

@@ -78,7 +78,8 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
             Text("{} is a folder; for the pictures in it type `edit-eval init --pictures {}`", file, file)
         )
     if file.suffix.lower() not in (".yaml", ".yml"):
-        meant = f"--from {file}" if str(file) in find_shipped_files() else f"{file}.yaml"
+        taken = "--from" if str(file) in find_shipped_files() else "--pictures" if file.exists() else ""
+        meant = f"{taken} {file}" if taken else f"{file}.yaml"
         raise ConfigurationError(
             Text("{}: a configuration's name ends with .yaml; did you mean `edit-eval init {}`?", file, meant)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -285,28 +285,11 @@ def make_plan(
     often = {f"judge:{name}": each * experiment.readings for name, each in experiment.questions_per_edit.items()}
     at_once = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     timing = timing_of(durations, often, capacity=at_once)
-
-    def simulate_way(its: Sequence[Model], on: Machine, way: tuple[str, str, str]) -> Prediction:
-        of = on.node_of if isinstance(on, ImaginedMachine) and cluster else None
-        return simulate(
-            its,
-            work.tasks(by_category=way[1] == "by_category"),
-            timing,
-            schedule=way[0],
-            placement=way[2],
-            start=execution.start,
-            load_concurrency=load_concurrency,
-            host=of or (lambda device: ""),
-        )
-
-    made = [Combination(*way, simulate_way(models, machine, way), room[way[2]].answer) for way in ways]
-    # Within a thousandth the simpler combination wins, which comes first.
-    possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
-    shortest = min(possible.values(), default=0.0)
-    best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
+    simulator = _Simulator(configuration, work, timing, load_concurrency, by_machine=cluster is not None)
+    made = [Combination(*way, simulator.simulate_way(models, machine, way), room[way[2]].answer) for way in ways]
     plan = Plan(
         tuple(made),
-        best,
+        _find_best(made),
         ways.index(own) if ways else None,
         work.samples,
         len({d for model in models for place in model.places for d in place}),
@@ -321,27 +304,72 @@ def make_plan(
     if cluster is None or unknown:
         return plan
     mine = made[ways.index(own)].prediction
-    tasks = work.tasks(by_category=execution.order == "by_category")
+    return replace(plan, sizes=tuple(simulator.compare_sizes(cluster, imagined, own, mine, simulated=every)))
 
-    def predict_fewer(machines: ImaginedMachine) -> float:
-        """Returns the seconds on fewer machines. Raises `ConfigurationError` if they are too few for a replica."""
-        its = _models(configuration, machines, machines)
-        if every:
-            return simulate_way(its, machines, own).makespan
-        over = mine.makespan / mine.lower_bound if mine.lower_bound else 1.0
-        return over * lower_bound(its, tasks, timing, swap=placement == "swap")
 
-    sizes_of_cluster = []
-    for nodes in cluster.sizes:
-        seconds = mine.makespan
-        if nodes != cluster.nodes:
-            try:
-                seconds = predict_fewer(replace(imagined or ImaginedMachine(), count=nodes * cluster.gpus, nodes=nodes))
-            except ConfigurationError:
-                continue
-        whole = every or nodes == cluster.nodes
-        sizes_of_cluster.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
-    return replace(plan, sizes=tuple(sizes_of_cluster))
+def _find_best(made: Sequence[Combination]) -> int | None:
+    """Returns the index of the shortest combination that memory allows; None if it allows none.
+
+    Within a thousandth the simpler combination wins, which comes first.
+    """
+    possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
+    shortest = min(possible.values(), default=0.0)
+    return next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
+
+
+@dataclass(frozen=True)
+class _Simulator:
+    """One evaluation, simulated in several ways and on several machines."""
+
+    configuration: Configuration
+    work: ImaginedWork
+    timing: Durations
+    load_concurrency: int | None
+    by_machine: bool
+    """True if loads are limited on each machine of a cluster by itself."""
+
+    def simulate_way(self, models: Sequence[Model], machine: Machine, way: tuple[str, str, str]) -> Prediction:
+        """Simulates one (schedule, order, placement)."""
+        hosts = machine.node_of if isinstance(machine, ImaginedMachine) and self.by_machine else None
+        return simulate(
+            models,
+            self.work.tasks(by_category=way[1] == "by_category"),
+            self.timing,
+            schedule=way[0],
+            placement=way[2],
+            start=self.configuration.execution.start,
+            load_concurrency=self.load_concurrency,
+            host=hosts or (lambda device: ""),
+        )
+
+    def compare_sizes(
+        self,
+        cluster: Cluster,
+        imagined: ImaginedMachine | None,
+        own: tuple[str, str, str],
+        mine: Prediction,
+        *,
+        simulated: bool,
+    ) -> Iterator[ClusterSize]:
+        """Yields the cluster's sizes on which the models fit; `mine` is the prediction for all of its machines.
+
+        Unless `simulated`, a smaller one takes as much more than its lower bound as the whole cluster does.
+        """
+        for nodes in cluster.sizes:
+            seconds, whole = mine.makespan, simulated or nodes == cluster.nodes
+            if nodes != cluster.nodes:
+                fewer = replace(imagined or ImaginedMachine(), count=nodes * cluster.gpus, nodes=nodes)
+                try:
+                    models = _models(self.configuration, fewer, fewer)
+                    if simulated:
+                        seconds = self.simulate_way(models, fewer, own).makespan
+                    else:
+                        tasks = self.work.tasks(by_category=own[1] == "by_category")
+                        over = mine.makespan / mine.lower_bound if mine.lower_bound else 1.0
+                        seconds = over * lower_bound(models, tasks, self.timing, swap=own[2] == "swap")
+                except ConfigurationError:  # too few devices for a replica
+                    continue
+            yield ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price)
 
 
 def _describe_cards(configuration: Configuration) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -140,11 +141,15 @@ WORD = max(map(len, STYLES)) + 2
 
 
 def print_findings(findings: Sequence[Finding], console: Console | None = None) -> None:
-    """Prints findings by area, and a last line on whether anything would stop the run."""
+    """Prints findings by area, and a last line on whether anything would stop the run.
+
+    What holds for several models in the same words is printed once.
+    """
     console = console or stdout_console()
-    for area in dict.fromkeys(finding.area for finding in findings):
+    shown = join_alike(findings)
+    for area in dict.fromkeys(finding.area for finding in shown):
         console.print(Styled(code_to_text(area), style="bold"))
-        for finding in findings:
+        for finding in shown:
             if finding.area == area:
                 head = Styled("  ").append(pad_text(code_to_text(finding.level), WORD), style=STYLES[finding.level])
                 print_with_head(console, head, Styled(one_line(finding.sentence)))
@@ -152,6 +157,14 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
                     print_with_head(console, f"{'':{WORD}}  -> ", Styled(one_line(finding.advice)))
     console.print()
     console.print(verdict(findings))
+
+
+def join_alike(findings: Sequence[Finding]) -> list[Finding]:
+    """Returns the findings, those that say the same of several models as one of them all, at the first one's place."""
+    alike: dict[Finding, dict[str, None]] = {}
+    for finding in findings:
+        alike.setdefault(replace(finding, who=""), {})[finding.who] = None
+    return [replace(finding, who=Text("{: and }", list(who)) if any(who) else "") for finding, who in alike.items()]
 
 
 def verdict(findings: Sequence[Finding]) -> Styled:

@@ -197,14 +197,14 @@ def _summary(question: EnvironmentProbe, report: Mapping[str, Any]) -> Finding:
     shown = [f"Python {report.get('python', '')}"]
     names = dict.fromkeys((*question.packages, *LIBRARIES))
     shown += [f"{name.replace('_', '-')} {libraries[name]}" for name in names if name in libraries]
-    text = Text("{}: {} ({})", question.who, question.python, shown)
+    text = Text("{} ({})", question.python, shown)
     if not (question.class_path or question.packages) and not {"torch", "transformers"} <= set(libraries):
         advice = Text(
             "Qwen's models need torch and transformers: `edit-eval env create DIR --for edit` (or "
             "`--for judge`) makes an environment with them"
         )
-        return Finding("environments", "note", text, advice)
-    return Finding("environments", "ok", text)
+        return Finding("environments", "note", text, advice, question.who)
+    return Finding("environments", "ok", text, who=question.who)
 
 
 def _old_versions(question: EnvironmentProbe, report: Mapping[str, Any]) -> list[Finding]:

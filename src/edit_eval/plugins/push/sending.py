@@ -486,29 +486,7 @@ def card(
     repository: str, results: Results, summary: Summary, written: Written, *, licence: str, images: bool, sources: bool
 ) -> str:
     """Returns the README.md. `licence` is the Hub's name of the sources' licence, empty if unknown."""
-    kinds = columns(results, images=images, sources=sources)
-    listed = [{"name": name, **_YAML_TYPES.get(kind, {"dtype": kind})} for name, kind in kinds.items()]
-    header = {
-        "license": licence or "unknown",
-        "pretty_name": repository.rpartition("/")[2],
-        "tags": [MARK, "image-editing"],
-        "task_categories": ["image-to-image"],
-        "language": sorted({sample.language for sample in results.samples} & {*LANGUAGES}) or ["en"],
-        "configs": [
-            {"config_name": model, "data_files": [{"split": "test", "path": f"data/{model}/*.parquet"}]}
-            for model in results.edit_models
-        ],
-        "dataset_info": [
-            {
-                "config_name": model,
-                "features": [dict(feature) for feature in listed],
-                "splits": [{"name": "test", "num_bytes": loaded, "num_examples": rows}],
-                "download_size": files,
-                "dataset_size": loaded,
-            }
-            for model, (rows, loaded, files) in written.splits.items()
-        ],
-    }
+    header = _make_header(repository, results, written, licence, columns(results, images=images, sources=sources))
     rows = entries(summary.results)
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
     several = len({row.score for row in rows}) > 1 or None
@@ -568,6 +546,34 @@ def card(
             "```",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _make_header(
+    repository: str, results: Results, written: Written, licence: str, kinds: Mapping[str, str]
+) -> dict[str, Any]:
+    """Returns what the Hub reads of the card: its YAML."""
+    listed = [{"name": name, **_YAML_TYPES.get(kind, {"dtype": kind})} for name, kind in kinds.items()]
+    return {
+        "license": licence or "unknown",
+        "pretty_name": repository.rpartition("/")[2],
+        "tags": [MARK, "image-editing"],
+        "task_categories": ["image-to-image"],
+        "language": sorted({sample.language for sample in results.samples} & {*LANGUAGES}) or ["en"],
+        "configs": [
+            {"config_name": model, "data_files": [{"split": "test", "path": f"data/{model}/*.parquet"}]}
+            for model in results.edit_models
+        ],
+        "dataset_info": [
+            {
+                "config_name": model,
+                "features": [dict(feature) for feature in listed],
+                "splits": [{"name": "test", "num_bytes": loaded, "num_examples": rows}],
+                "download_size": files,
+                "dataset_size": loaded,
+            }
+            for model, (rows, loaded, files) in written.splits.items()
+        ],
+    }
 
 
 def _type(results: Results) -> str:

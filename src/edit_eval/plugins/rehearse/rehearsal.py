@@ -59,14 +59,7 @@ def rehearse(
     Raises `ConfigurationError` and `BenchmarkError` before anything is loaded.
     """
     begin = time.monotonic()
-    configuration = load_configuration(source, **options)
-    if configuration.execution.driver != "local":
-        raise ConfigurationError(
-            Text(
-                "execution.driver: {}: a rehearsal is of one machine; give `--set execution.driver=local`",
-                configuration.execution.driver,
-            )
-        )
+    configuration = _load_for_one_machine(source, options)
     set_language(configuration.benchmark.language)
     with _folder() as folder, closing(driver_of(configuration)) as driver:
         machine = driver.machine()
@@ -125,6 +118,18 @@ def rehearse(
             notes=(*made.notes, *(first.results.provenance.notes if first.results else ())),
             stopped=stopped,
         )
+
+
+def _load_for_one_machine(source: str | Path, options: LoadingOptions) -> Configuration:
+    configuration = load_configuration(source, **options)
+    if configuration.execution.driver != "local":
+        raise ConfigurationError(
+            Text(
+                "execution.driver: {}: a rehearsal is of one machine; give `--set execution.driver=local`",
+                configuration.execution.driver,
+            )
+        )
+    return configuration
 
 
 def _find_problems(context: Context) -> list[Finding]:
