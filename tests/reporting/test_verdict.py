@@ -25,7 +25,8 @@ from edit_eval.reporting.verdict_drawing import characters, draw_verdict
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.summary import context_of_run, summarise
-from edit_eval.statistics.verdict import VerdictContext, verdict
+from edit_eval.statistics.verdict import verdict
+from edit_eval.statistics.verdict_context import VerdictContext
 from reporting.readings import READINGS, Reading
 from reporting.reported_runs import build_run, rescored, unscored
 

@@ -14,7 +14,8 @@ from edit_eval.reporting.verdict import answer, answer_lines, doubt_lines, verdi
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import Comparison, compare, compare_models, verdict_on_models
 from edit_eval.statistics.summary import summarise
-from edit_eval.statistics.verdict import Advice, Verdict, VerdictContext, add_votes, merge_contexts
+from edit_eval.statistics.verdict import Advice, Verdict, add_votes
+from edit_eval.statistics.verdict_context import VerdictContext, merge_contexts
 from edit_eval.statistics.votes import Vote, count_votes
 from made_results import results, sample
 from small_columns import column, drawn, failing

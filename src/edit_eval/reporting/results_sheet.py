@@ -35,14 +35,14 @@ from edit_eval.reporting.verdict import advice_parts, answer_lines, digits, doub
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.summary import Result, Summary, weakest_category
 from edit_eval.statistics.verdict import Opinion
-from edit_eval.store.run_file import given_path
+from edit_eval.store.run_file import find_run_file
 from edit_eval.text import Text, join_texts
 
 
 def print_answer(summary: Summary, run: Path, console: Console, *, language: str = "en") -> None:
     """Prints the answer in a dozen rows: who is better, how sure that is, what next, and where all tables are."""
     left = print_parts(_answer(summary), console, language)
-    command = f"edit-eval report {quote(str(given_path(run)))} --full"
+    command = f"edit-eval report {quote(str(find_run_file(run)))} --full"
     words = Text("All tables: {}", command)
     if left:
         words = Text("All tables and {} more line: {}", left, command, plural="All tables and {} more lines: {}")

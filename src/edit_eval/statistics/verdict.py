@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from edit_eval.records import ExaminedJudge, Results, Scale
-from edit_eval.statistics.aggregates import Coverage
+from edit_eval.records import Scale
 from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattles
 from edit_eval.statistics.compared import More
-from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
 from edit_eval.statistics.levels import ALPHA
-from edit_eval.statistics.raters import count_unscored, reply_origins
-from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
+from edit_eval.statistics.same_pictures import SamePictures
 from edit_eval.statistics.series import gain
+from edit_eval.statistics.verdict_context import Sees, VerdictContext
 from edit_eval.statistics.votes import VoteCounts
 
 if TYPE_CHECKING:
@@ -47,8 +44,6 @@ margin; `fails_more`: the others do, and scores decide nothing; `trade`: scores 
 `judges_disagree`: one shows what another shows the opposite of; `judge_unfit`: no judge tells edits from controls;
 `alone`: one edit model; `not_comparable`: nothing is scored in both; `no_order`: nobody leads all others, or judges
 have different ones ahead, which may be chance; `no_answer`: no score, or not the least difference. docs/glossary.md"""
-Sees = Literal["last", "not_last", "unknown", "off"]
-"""Where a judge puts its controls; `unknown` if they do not show it, `off` if they were turned off."""
 
 MOST_DOTS = 500
 """With more pictures that many of them are drawn, evenly spaced in the order of their differences."""
@@ -322,79 +317,6 @@ class Verdict(msgspec.Struct, frozen=True):
     def is_unanimous(self) -> bool:
         """True if all that have a say come to the same."""
         return len({opinion.conclusion for opinion in self.eligible_opinions}) <= 1
-
-
-@dataclass(frozen=True)
-class VerdictContext:
-    """What is known besides scores."""
-
-    sees: Mapping[str, Sees] = field(default_factory=dict)
-    examined: Mapping[str, str] = field(default_factory=dict)
-    complete: bool = True
-    unscored: Mapping[str, int] = field(default_factory=dict)
-    """How many headlines ended without a score, by their status; `no_file`: finished edits whose file is not there."""
-    same_pictures: Sequence[SamePictures] = ()
-    battles: Mapping[str, JudgeBattles] = field(default_factory=dict)
-    """`battles` of the summary."""
-    controls: int = 0
-    """How many samples with controls may show that a judge sees edits; 0 if that takes more pictures."""
-
-
-def build_context(
-    results: Sequence[Results],
-    *,
-    complete: bool,
-    coverage: Coverage,
-    controls: RunControls,
-    examined: Mapping[str, ExaminedJudge],
-    battles: Mapping[str, JudgeBattles],
-) -> VerdictContext:
-    """Returns what is known of runs whose summary has these parts; `examined` are its `judges`."""
-    of_judges, none = controls.judges, controls.samples == 0
-    without: Sees = "unknown" if controls.automatic else "off"
-    words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
-    judges = dict.fromkeys(judge for result in results for judge in result.every_judge)
-    asked = {judge for result in results for judge, given in reply_origins(result).items() if given == "asked"}
-    return VerdictContext(
-        sees={
-            judge: words[of_judges[judge].last] if judge in of_judges else without
-            for judge in judges
-            if judge in of_judges or (none and judge in asked)
-        },
-        examined={judge: examination.ended for judge, examination in examined.items()},
-        complete=complete,
-        unscored=count_unscored(coverage.by_status, results),
-        same_pictures=[pair for result in results for pair in same_pictures(pixels_of(result))],
-        battles=battles,
-        controls=controls.wanted,
-    )
-
-
-def merge_contexts(known: Sequence[VerdictContext]) -> VerdictContext:
-    """Returns what is known of several runs: of a judge the worst, of failures the sum."""
-    gravest: Sequence[Sees] = ("not_last", "off", "unknown", "last")
-    judges = dict.fromkeys(judge for run in known for judge in run.sees)
-    unscored: dict[str, int] = {}
-    examined: dict[str, str] = {}
-    for run in known:
-        for status, count in run.unscored.items():
-            unscored[status] = unscored.get(status, 0) + count
-        for judge, ended in run.examined.items():
-            examined[judge] = min(examined.get(judge, ended), ended, key=_gravity)
-    return VerdictContext(
-        sees={of: min((run.sees[of] for run in known if of in run.sees), key=gravest.index) for of in judges},
-        examined=examined,
-        complete=all(run.complete for run in known),
-        unscored=unscored,
-        same_pictures=[pair for run in known for pair in run.same_pictures],
-        controls=max((run.controls for run in known), default=0),
-    )
-
-
-def _gravity(ended: str) -> int:
-    """Returns the place of how an examination ended, the worst first; any other word says that nothing is known."""
-    worst = ("failed", "", "limited", "passed")
-    return worst.index(ended if ended in worst else "")
 
 
 def verdict(

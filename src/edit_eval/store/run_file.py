@@ -77,7 +77,7 @@ def open_run_path(path: Path) -> Path:
     return folder
 
 
-def given_path(run: Path) -> Path:
+def find_run_file(run: Path) -> Path:
     """Returns what to call a run by: the file that it came in, if this process has opened one, else its folder."""
     return _OPENED.get(run, run)
 

@@ -49,7 +49,7 @@ from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory, is_copy
-from edit_eval.store.run_file import given_path
+from edit_eval.store.run_file import find_run_file
 from edit_eval.text import Text, join_texts, pluralize
 
 IDS_SHOWN = 8
@@ -253,7 +253,7 @@ def _print_live(console: Console, live: Live) -> None:
 def _facts(document: RunStatus) -> Iterable[tuple[str, str]]:
     directory = RunDirectory(Path(document.directory))
     held = directory.is_held()
-    yield Text("in"), one_line(given_path(Path(document.directory)))
+    yield Text("in"), one_line(find_run_file(Path(document.directory)))
     if document.starts:
         yield Text("started"), _starts(document, at_work=held)
     if held:
