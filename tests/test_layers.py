@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import symtable
 import sys
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,32 @@ def test_no_function_is_too_long_to_be_read() -> None:
                 text = (ast.get_docstring(node, clean=False) or "").count("\n")
                 lines[f"{name(path)}: {node.name}"] = (node.end_lineno or 0) - node.lineno + 1 - text
     assert {function: count for function, count in lines.items() if count > LONGEST_FUNCTION} == {}
+
+
+def list_tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    """Yields a scope, and the comprehensions in it."""
+    yield table
+    for child in table.get_children():
+        if child.get_name().strip("<>") in {"listcomp", "setcomp", "dictcomp"}:
+            yield from list_tables(child)
+
+
+def find_shadowed(table: symtable.SymbolTable) -> Iterator[str]:
+    """Yields what a function reads of its module in one place, and binds in a comprehension in another."""
+    for child in table.get_children():
+        tables = [*list_tables(child)] if child.get_type() == "function" else []
+        read = {symbol.get_name() for each in tables for symbol in each.get_symbols() if symbol.is_global()}
+        bound = {symbol.get_name() for each in tables[1:] for symbol in each.get_symbols() if symbol.is_local()}
+        yield from (f"line {child.get_lineno()}: {name}" for name in sorted(read & bound))
+        yield from find_shadowed(child)
+
+
+def test_no_comprehension_hides_what_its_function_reads_of_the_module() -> None:
+    """Python 3.12.0 and 3.12.1 take such a name for a local one, and stop."""
+    hiding = "def f(of):\n    return [name for name in of], [name(one) for one in of]\ndef name(of): ...\n"
+    assert [*find_shadowed(symtable.symtable(hiding, "hiding", "exec"))] == ["line 1: name"]
+    tables = {name(path): symtable.symtable(path.read_text("utf-8"), str(path), "exec") for path in MODULES}
+    assert [f"{path}, {found}" for path, table in tables.items() for found in find_shadowed(table)] == []
 
 
 def test_every_name_says_what_is_in_it() -> None:

@@ -80,7 +80,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
     ids = [sample.id for sample in samples]
     asked = SampleNames(ids, data.sources, str(section.parameters.get("data_path", "")))
     there = _match_finished_edits(configuration, asked)
-    finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
+    finished = {name: {of: pixels for of, (_, pixels) in edits.files.items()} for name, edits in there.items()}
     models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
     masked, said_of_masks = _find_masked(configuration, seen, there)
     columns, _ = columns_of(models, configuration.columns.values())
@@ -116,7 +116,7 @@ def make_experiment(configuration: Configuration, data: Data) -> Experiment:
         ),
         finished=finished,
         lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
-        files={digest: path for edits in there.values() for path, digest in edits.files.values()},
+        files={pixels: path for edits in there.values() for path, pixels in edits.files.values()},
         there=there,
         masked=masked,
     )
@@ -189,15 +189,11 @@ def _find_masked(
     return tuple(masked), notes
 
 
-def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
-    """Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
+def count_questions(experiment: Experiment) -> int:
+    """Returns how many questions an experiment asks about edits, controls aside."""
     often = experiment.repeats * experiment.readings
     columns = len(experiment.edit_models) * experiment.edit_seeds
-    good = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
-    judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
-    if (least := good * columns * max(1, judged * experiment.readings)) > most:
-        raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
-    questions = sum(
+    of_one = sum(
         len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.questions_by_judge[judge.name]
     )
     of_two = sum(
@@ -207,7 +203,17 @@ def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> Non
         if judge.of_two and sample.id not in experiment.beside
         for rounds in [rounds_of(judge.protocol, sample, experiment.edit_models)]
     )
-    if (count := questions * columns * often + of_two * often) > most:
+    return of_one * columns * often + of_two * often
+
+
+def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
+    """Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
+    columns = len(experiment.edit_models) * experiment.edit_seeds
+    good = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
+    judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
+    if (least := good * columns * max(1, judged * experiment.readings)) > most:
+        raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
+    if (count := count_questions(experiment)) > most:
         raise _too_much(experiment, count, most)
 
 

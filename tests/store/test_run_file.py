@@ -32,6 +32,7 @@ from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.privacy import hide_folders, map_texts
 from edit_eval.store import run_file
 from edit_eval.store.run_directory import COPY
+from edit_eval.store.run_file import find_run_file, open_run_path
 from small_benchmark import configuration, sample_id, write_benchmark
 
 command = pytest.fixture(caller)
@@ -119,6 +120,11 @@ def test_it_is_read_as_the_run_is(made: Path, sent: Path) -> None:
     assert rows[0] == rows[1]
     assert [note for note in now.results.provenance.notes if "small copies, of at most 512 pixels" in note]
     assert now.results.name == "run"
+
+
+def test_it_goes_by_the_name_that_it_was_opened_by(sent: Path, made: Path) -> None:
+    assert find_run_file(open_run_path(sent)) == sent
+    assert find_run_file(made) == made
 
 
 def test_it_is_small_and_the_same_bytes_each_time(made: Path, sent: Path, tmp_path: Path) -> None:

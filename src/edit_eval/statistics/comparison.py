@@ -56,7 +56,8 @@ from edit_eval.statistics.levels import ALPHA, POWER
 from edit_eval.statistics.outcomes import equivalence_margin, outcome
 from edit_eval.statistics.power import clusters_by_signs, clusters_needed, detectable_difference
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
-from edit_eval.statistics.verdict import Verdict, VerdictContext, verdict
+from edit_eval.statistics.verdict import Verdict, verdict
+from edit_eval.statistics.verdict_context import VerdictContext
 from edit_eval.text import Text
 
 SCHEMA = 3

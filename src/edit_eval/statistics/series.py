@@ -94,7 +94,7 @@ def mean(values: FloatArray, groups: IntArray | None = None) -> float | None:
     """
     if groups is not None:
         means = [mean(values[groups == group]) for group in np.unique(groups)]
-        known = [mean for mean in means if mean is not None]
+        known = [each for each in means if each is not None]
         return math.fsum(known) / len(known) if known and len(known) == len(means) else None
     there = values[~np.isnan(values)]
     # math.fsum is exact, so the result is the same to the last bit for any order of the values.

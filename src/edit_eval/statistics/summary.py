@@ -49,7 +49,8 @@ from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.raters import Item, JudgeReadings, judges_of, reading_spread, readings_of, reply_origins
 from edit_eval.statistics.series import Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import RunTiming, compute_timing
-from edit_eval.statistics.verdict import Verdict, VerdictContext, build_context
+from edit_eval.statistics.verdict import Verdict
+from edit_eval.statistics.verdict_context import VerdictContext, build_context
 
 SCHEMA = 3
 

@@ -443,7 +443,7 @@ _PLACES: Mapping[int, Text] = {
     errno.EPERM: Text("the system does not let this user use it; change its rights, or name another place"),
     errno.EROFS: Text("its disk is read-only; name another place"),
     errno.ENAMETOOLONG: Text("this name is too long for its disk; shorten it"),
-    errno.ELOOP: Text("its links lead in a circle; mend them"),
+    errno.ELOOP: Text("its links lead in a circle; fix them"),
     errno.ENOTDIR: Text("a part of this path is a file, not a folder"),
     errno.ENOSPC: Text("its disk is full; free some space, then type the same again"),
     errno.EDQUOT: Text("your share of its disk is used up; free some space, then type the same again"),

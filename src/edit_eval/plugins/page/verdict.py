@@ -470,7 +470,7 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
     comparison = summary.comparison
     several = len(verdict.opinions) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
-    answer, *gate = reversed(answer_lines(verdict))
+    answer, *gate = answer_lines(verdict)
     drawn = verdict.drawable_opinions[:_DRAWN]
     return VerdictContent(
         answer=answer,

@@ -539,10 +539,14 @@ def _table(document: Slices, rows: list[_Row]) -> Table[_Row]:
         Column(Text("Samples"), lambda row: f"{row.at.samples}/{row.at.of}"),
         Column(Text("Images"), lambda row: str(row.at.images), roomy=True),
         Column(
-            Text("Difference") if document.against else Text("Mean"), lambda row: shows(row.at.mean, digits), spare=True
+            Text("Lead here") if document.against else Text("Mean"), lambda row: shows(row.at.mean, digits), spare=True
         ),
-        Column(Text("Elsewhere"), lambda row: shows(row.at.elsewhere, digits), spare=True),
-        Column(Text("Better by"), lambda row: format_signed(row.at.difference, digits), look=_look),
+        Column(
+            Text("Lead elsewhere") if document.against else Text("Elsewhere"),
+            lambda row: shows(row.at.elsewhere, digits),
+            spare=True,
+        ),
+        Column(Text("Better +, worse −"), lambda row: format_signed(row.at.difference, digits), look=_look),
         Column(Text("Interval"), lambda row: format_signed_span(row.at.ci95, digits)),
         Column(Text("p"), lambda row: formats.p_value(row.at.p_adjusted), spare=True),
         Column(Text("Shown"), _verdict_word, "word"),
@@ -586,7 +590,7 @@ def _how_to_read(document: Slices) -> Iterator[Text]:
     correction = document.correction
     if document.against:
         yield Text(
-            "Difference: {} less {} on the samples of the slice, above 0 is better. Elsewhere: on all other samples.",
+            "Lead: of {} over {}; below 0 it trails. Elsewhere: on all other samples.",
             document.edit_model,
             document.against,
         )
@@ -642,12 +646,12 @@ def _chart(document: Slices, language: str) -> AnyChart:
         opacity=alt.condition("datum.shown", alt.value(1), alt.value(0.45)),
         tooltip=[
             alt.Tooltip("slice:N", title=" "),
-            alt.Tooltip("label:N", title=translate(Text("Better by"), language)),
+            alt.Tooltip("label:N", title=translate(Text("Better +, worse −"), language)),
             alt.Tooltip("span:N", title=translate(Text("Interval"), language)),
             alt.Tooltip("samples:Q", title=translate(Text("Samples"), language)),
         ],
     )
-    title = translate(Text("better than elsewhere by"), language)
+    title = translate(Text("worse than elsewhere ← 0 → better"), language)
     zero = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
     chart: AnyChart = alt.layer(
         zero.encode(x=alt.X("at:Q")),
