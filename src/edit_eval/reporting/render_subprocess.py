@@ -34,7 +34,8 @@ def page_of(run: Path) -> Path:
 
 
 def report_files(run: Path) -> tuple[Path, ...]:
-    """Returns the files of a run's report to send elsewhere: the page, which needs no other up to 2,000 pictures, and the numbers."""
+    """Returns the files of a run's report to send elsewhere: the page, which needs no other up to 2,000 pictures, and
+    the numbers."""
     return page_of(run), run / "report" / "summary.json"
 
 
