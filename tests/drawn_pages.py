@@ -17,6 +17,12 @@ def read_page(file: Path) -> str:
     return unpack_page(file.read_text("utf-8"))
 
 
+def read_data(file: Path) -> dict[str, Any]:
+    """The data of a page on disk; empty where it has none."""
+    found = _PACKED.search(file.read_text("utf-8"))
+    return unpack_data(found[2]) if found else {}
+
+
 def read_file(file: Path) -> bytes:
     """The bytes of any file; of a page, with its data unpacked."""
     return unpack_page(file.read_bytes().decode("latin-1")).encode("latin-1")

@@ -757,12 +757,7 @@ def size_for(count: int, budget: int = PAGE_BUDGET) -> CopyLimits:
 
 def size_of_run(samples: Sequence[Sample], edits: Sequence[Edit]) -> CopyLimits:
     """Returns the size for a run's page with all its edits, made or not, so it does not change while they are made."""
-    return size_for(count_pictures(samples, edits))
-
-
-def count_pictures(samples: Sequence[Sample], edits: Sequence[Edit]) -> int:
-    """Returns how many pictures a run's page has with all its edits, made or not."""
-    return sum(len(sample.pictures) for sample in samples) + len(edits)
+    return size_for(sum(len(sample.pictures) for sample in samples) + len(edits))
 
 
 def small_copy(picture: Image.Image, size: CopyLimits = LARGEST) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import Status
 from edit_eval.reporting.verdict import answer, answer_lines, doubt_lines, verdict_sheet
-from edit_eval.statistics.columns import ScoreColumn
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models
 from edit_eval.statistics.comparison import Comparison, compare, compare_models, verdict_on_models
 from edit_eval.statistics.summary import summarise
 from edit_eval.statistics.verdict import Advice, Verdict, add_votes
@@ -80,7 +80,7 @@ def test_a_judge_that_nobody_knows_comes_before_more_pictures_and_those_before_a
     rows = {(name, "k"): [[score] for score in of] for name, of in scores.items()}
     run = results([sample(index) for index in range(12)], rows)
     known = VerdictContext(sees={"k": "unknown"}, controls=8, unscored={"no_file": 2})
-    kinds = [step.kind for step in verdict_on_models(run, compare_models(run), known).next]
+    kinds = [step.kind for step in verdict_on_models(compare_models(run), known, columns_of_models(run)).next]
     assert kinds[0] == "controls"
     assert kinds[-1] == "files"
     assert len(kinds) == 3
@@ -145,7 +145,7 @@ def test_one_model_has_its_score_beside_a_judge_that_gives_none() -> None:
     run = results(
         samples, {("a", "j"): [[Status.UNPARSEABLE]] * 12, ("a", "k"): [[float(index)] for index in range(12)]}
     )
-    verdict = verdict_on_models(run, None, VerdictContext())
+    verdict = verdict_on_models(None, VerdictContext(), columns_of_models(run))
     assert (verdict.kind, verdict.first) == ("alone", "a")
     assert said(verdict).startswith("a scores 5.50 (")
 

@@ -359,8 +359,9 @@ def test_of_very_many_pictures_the_thumbnails_stay_beside_the_page(
     assert report.thumbnails == []
     folder = report.folder / "thumbnails"
     assert len(list(folder.iterdir())) == 18
-    shown = "() => [...document.querySelectorAll('.card img')].filter((one) => one.naturalWidth === 96).length === 18"
-    open_page(report).wait_for_function(shown)
+    open_page(report).wait_for_function(
+        "() => [...document.querySelectorAll('.card img')].filter((one) => one.naturalWidth === 96).length === 18"
+    )
     old, file = time.time() - 60, folder / f"{1:032x}"
     copy = file.with_suffix(".webp")
     os.utime(copy, (old, old))

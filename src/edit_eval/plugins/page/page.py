@@ -36,7 +36,7 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import CopyLimits, count_pictures, size_of_run, write_durably
+from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.plugins.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.plugins.page.gallery import gallery
 from edit_eval.plugins.page.html import language_markup, page_environment, page_sheet, page_table
@@ -96,8 +96,8 @@ class Served:
 
 def page(results: Results, summary: Summary, folder: Path, *, language: str) -> Iterator[str]:
     """Yields the parts of the page in order, together one HTML document for `folder`."""
-    beside = count_pictures(results.samples, results.edits) > MOST_EMBEDDED
-    kind = PageFilesBeside if beside else PageFiles
+    count = sum(len(sample.pictures) for sample in results.samples) + len(results.edits)
+    kind = PageFilesBeside if count > MOST_EMBEDDED else PageFiles
     pictures = kind(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     yield from _parts(results, summary, language, pictures)
 

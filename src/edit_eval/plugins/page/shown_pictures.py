@@ -100,7 +100,7 @@ class PageFiles:
             self._places[path] = len(self.paths)
             self.paths.append(path)
             if _DIGEST.fullmatch(digest):  # a record may say anything
-                self.kept[path] = self._kept_folder / small_copy_name(digest)
+                self.kept[path] = self._copy_folder / small_copy_name(digest)
         return {"thumbnail": self._places[path], "file": self._link(path)}
 
     def _link(self, path: Path) -> str:
@@ -111,7 +111,7 @@ class PageFiles:
         return "./" + quote(f"{self._way_back}{name[len(self._inside) :]}".replace(os.sep, "/"))
 
     @cached_property
-    def _kept_folder(self) -> Path:
+    def _copy_folder(self) -> Path:
         return self.folder / KEPT
 
     @cached_property
@@ -139,13 +139,13 @@ class PageFilesBeside(PageFiles):
         if not path.is_file():
             return None
         name = small_copy_name(digest)
-        self.kept[path] = self._kept_folder / name
+        self.kept[path] = self._copy_folder / name
         return {"thumbnail": f"./{KEPT}/{name}", "file": self._link(path)}
 
     def make_copies(self, size: CopyLimits) -> None:
         """Makes those that are not there, or older than their pictures."""
         there: dict[str, float] = {}
-        with suppress(OSError), os.scandir(self._kept_folder) as files:
+        with suppress(OSError), os.scandir(self._copy_folder) as files:
             there = {
                 file.name: file.stat(follow_symlinks=False).st_mtime
                 for file in files
