@@ -85,8 +85,8 @@ texts: .venv/.dev  ## the catalogues in step with the code, and what of them has
 screenshots: .venv/.dev  ## the picture of each guide, of what its own commands make (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
 	$(BIN)/python bench/screenshots.py --again
 
-bench: .venv/.dev  ## the figures in docs/performance.md
-	for program in orchestration overhead benchmark_pass judging report viewing; do $(BIN)/python bench/$$program.py --json; done
+bench: .venv/.dev  ## the figures in docs/performance.md, each beside the last commit's that was measured here; a quarter of an hour
+	$(BIN)/python bench/all.py $(if $(EVALSCOPE),--evalscope $(EVALSCOPE)) $(if $(INSPECT),--inspect $(INSPECT))
 
 bench-gpu: .venv/.dev  ## full-size models with random weights rehearsed in several ways, as rows for docs/performance.md: one GPU of 140 GB, ten minutes
 	mkdir -p build

@@ -34,10 +34,22 @@ from typing import Any
 from PIL import Image
 
 from edit_eval import evaluate
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.run import Run
 
 RECORDS = 100_000
 REPEATS = 7
+REASONS = (
+    "The instruction is followed.",
+    "The shadow follows the light, and the hills keep their geometry.",
+    "The new colour is even, but its edge bleeds slightly into the sky.",
+    "A second object was changed that was not named.",
+    "The texture of the grass is lost around the edit.",
+    "Lighting and perspective agree with the rest of the scene.",
+    "Faces in the background are softer than before.",
+    "Nothing outside the described region has changed.",
+)
+"""What a judge says in a run of several models."""
 
 
 class Fives:
@@ -54,6 +66,7 @@ class Fives:
 
 def write_benchmark(folder: Path, count: int, size: int) -> Path:
     """Writes `count` items with noisy pictures of `size` x `size` pixels."""
+    folder.mkdir(exist_ok=True)
     items = []
     for number in range(count):
         noise = Image.frombytes("RGB", (size // 8, size // 8), random.Random(number).randbytes(3 * (size // 8) ** 2))
@@ -114,9 +127,20 @@ def engine_cpu() -> float:
     return 1000 * (costs[500] - costs[100]) / (2 * 400)
 
 
-def write_run(folder: Path, count: int) -> Path:
-    """Writes a finished run with `count` edits and as many replies, from the records of a real one."""
+def write_run(folder: Path, count: int, models: int = 1) -> Path:
+    """Writes a finished run of `count` samples, with an edit by each of the models and a reply to each edit.
+
+    The records are made after those of a real run. Of one model each reply is a score of 5; of several a judge's
+    reasons and a score, both drawn.
+    """
     settings = configuration(folder, 1, 32, 0.0, 1)
+    edits_by = settings.pop("diffusion_model")
+    settings["edit_models"] = {
+        f"model_{number}": {**edits_by, "params": {**edits_by["params"], "steps": 1 + number}}
+        for number in range(models)
+    }
+    if models > 1:
+        settings["protocol"] = {"type": "rubric", "answer": "reason_then_score"}
     run = folder / "run"
     evaluate(settings, run_dir=run, report=False)
     from dataclasses import asdict, replace
@@ -134,8 +158,10 @@ def write_run(folder: Path, count: int) -> Path:
             id=f"{n:06d}",
             index=n,
             instruction=f"less noise {n}",
-            pictures={"source": Picture(path=sample.source, digest=f"{n:064x}")},
-            cluster=f"{n:064x}",
+            pictures={"source": Picture(path=sample.source, digest=f"{n:032x}" * 2)},
+            cluster=f"{n:032x}" * 2,
+            category=CATEGORIES[n * len(CATEGORIES) // count] if models > 1 else sample.category,
+            difficulty=("easy", "medium", "hard")[n % 3] if models > 1 else sample.difficulty,
         )
         for n in range(count)
     ]
@@ -144,8 +170,10 @@ def write_run(folder: Path, count: int) -> Path:
         for path in (run / journal).glob("*.jsonl"):
             path.unlink()
     journals = {name: Segment(run / name / "0001.jsonl") for name in ("samples", "edits", "replies")}
-    for number, sample in enumerate(samples):
+    for sample in samples:
         journals["samples"].append(asdict(sample))
+    draw = random.Random(7)
+    for number in range(count * models):
         image = run / "images" / "many" / f"{number // 1000:03d}" / f"{number}.png"
         image.parent.mkdir(parents=True, exist_ok=True)
         os.link(run / edit.image, image)
@@ -153,7 +181,7 @@ def write_run(folder: Path, count: int) -> Path:
             matrix.edits[number],
             status=Status.OK,
             image=os.path.relpath(image, run),
-            pixels=f"{number:064x}",
+            pixels=f"{count + number:032x}" * 2,
             width=edit.width,
             height=edit.height,
             file_bytes=edit.file_bytes,
@@ -162,12 +190,14 @@ def write_run(folder: Path, count: int) -> Path:
         )
         journals["edits"].append({**edit_record(mine), "at": 0.0})
         matrix.edits[number] = mine
+        score = 5.0 if models == 1 else round(min(10.0, max(0.0, draw.gauss(5 + number // count / 10, 1.7))), 3)
+        reasons = "" if models == 1 else f"{' '.join(draw.sample(REASONS, 3))}\n"
         journals["replies"].append(
             {
                 "key": matrix.key(number),
                 **where_of(matrix.address(number)),
                 "ask": 0,
-                "text": "Score: 5.000",
+                "text": f"{reasons}Score: {score:.3f}",
                 "values": {},
                 "ended": "ok",
                 "length": 0,
@@ -176,7 +206,7 @@ def write_run(folder: Path, count: int) -> Path:
                 "device": "cuda:0",
                 "batch": 2,
                 "status": "ok",
-                "read": {"score": 5.0},
+                "read": {"score": score},
                 "at": 0.0,
             }
         )

@@ -2,22 +2,30 @@
 
 `python bench/report.py --json` prints {"figures": {...}} in seconds and bytes; opening needs Chromium. The report uses
 the thumbnails that workers keep; with `--without-copies`, it is also written without them.
+
+`python bench/report.py --models 12 --samples 1000` measures commands instead, on a finished run of that many edit
+models and samples on disk, judged with reasons: processor time of `report` and `compare`, peak memory and the page's
+size; of `--help`, `list`, and of `status` and `run` on a small run that is finished. Medians of `--rounds`, after one
+that compiles. With `--beside TREE` the source of another tree is measured in turn, as `beside_`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
 import resource
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -27,6 +35,7 @@ from edit_eval.plugins.page.page import vega
 from edit_eval.records import Results
 from edit_eval.reporting.report import write_report
 from edit_eval.statistics.summary import Summary, summarise
+from overhead import configuration, write_run
 from reporting.reported_runs import build_run, landscape, pictured
 from viewing import keep_copies
 
@@ -135,13 +144,67 @@ def written(results: Results, summary: Summary, page: Path) -> tuple[float, floa
     return time.perf_counter() - begin, time.process_time() - used
 
 
+def spent(tree: Path, words: list[str], folder: Path) -> tuple[float, float]:
+    """Runs a command of that tree; returns its processor seconds, children included, and its peak memory in MB."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "XDG_CACHE_HOME": str(folder / f"cache-{tree.name}")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each start would compile all that it imports
+    command = [sys.executable, "-m", "edit_eval", *words]
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    said = process.stderr.read() if process.stderr else ""
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(words)} ended with {os.waitstatus_to_exitcode(status)}: {said}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def command_figures(models: int, samples: int, rounds: int, trees: dict[str, Path]) -> dict[str, float]:
+    """Returns the figures of commands, those of each tree behind its prefix."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        small = configuration(folder / "small", 4, 32, 0.0, 1)
+        (folder / "small.yaml").write_text(json.dumps(small))  # JSON is YAML
+        large = write_run(folder / "large", samples, models)
+        commands = {
+            "report": ["report", str(large)],
+            "compare": ["compare", str(large)],
+            "help": ["--help"],
+            "list": ["list"],
+            "run_finished": ["run", "small.yaml", "--run-dir", "done"],
+            "status": ["status", "done"],
+        }
+        figures: dict[str, float] = {}
+        found: dict[str, list[tuple[float, float]]] = {}
+        for turn in range(rounds + 1):
+            for (prefix, tree), (what, words) in itertools.product(trees.items(), commands.items()):
+                cost = spent(tree, words, folder)
+                if turn:
+                    found.setdefault(f"{prefix}{what}", []).append(cost)
+                if what == "report":
+                    megabytes = (large / "report" / "index.html").stat().st_size / 1e6
+                    figures[f"{prefix}report_page_megabytes"] = round(megabytes, 2)
+        for what, costs in found.items():
+            figures[f"{what}_processor_seconds"] = round(statistics.median(seconds for seconds, _ in costs), 3)
+        for prefix in trees:
+            figures[f"{prefix}report_peak_megabytes"] = round(max(most for _, most in found[f"{prefix}report"]))
+    return dict(sorted(figures.items()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--samples", type=int, default=900)
     parser.add_argument("--without-copies", action="store_true", help="write it without small copies, too: minutes")
     parser.add_argument("--pdf", action="store_true", help="print it into a file, too: a minute")
+    parser.add_argument("--models", type=int, help="measure commands on a run of that many edit models instead")
+    parser.add_argument("--rounds", type=int, default=5, help="with --models: how often each command is measured")
+    parser.add_argument("--beside", type=Path, metavar="TREE", help="with --models: another tree to measure in turn")
     arguments = parser.parse_args()
+    if arguments.models:
+        trees = {"": Path(__file__).resolve().parents[1]}
+        trees |= {"beside_": arguments.beside.resolve()} if arguments.beside else {}
+        return show(command_figures(arguments.models, arguments.samples, arguments.rounds, trees), arguments.json)
     with tempfile.TemporaryDirectory() as folder:
         results = large_run(Path(folder), arguments.samples)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -172,11 +235,16 @@ def main() -> None:
         figures["open_seconds"] = (
             statistics.median(max(opening[name] for name in MARKED) for opening in marks) if marks else None
         )
-    if arguments.json:
+    return show(figures, arguments.json)
+
+
+def show(figures: dict[str, Any], as_json: bool) -> None:
+    """Prints the figures."""
+    if as_json:
         print(json.dumps({"figures": figures}))
     else:
         for name, value in figures.items():
-            print(f"{name:24} {value}")
+            print(f"{name:40} {value}")
 
 
 if __name__ == "__main__":

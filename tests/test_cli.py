@@ -58,7 +58,7 @@ command = pytest.fixture(caller)
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page is drawn: that takes longer than all else, and nothing here looks at it."""
-    monkeypatch.setattr(evaluation, "render_report", lambda run: None)
+    monkeypatch.setattr(run, "render_report", lambda *_: "")
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +147,23 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     assert not plugins & set(first)
     shared = {"edit_eval.config.parameters", "edit_eval.workers.model_class"}  # what reads the flags of options
     assert ours - plugins <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *words, *named, *shared}
+
+
+def test_who_reads_a_run_imports_nothing_that_computes_or_locks(finished: Finished) -> None:
+    """Half of what `status` once took. A module that is named here came in by a reader's need: none may come back."""
+    code = (
+        "import contextlib, io, sys\n"
+        "from edit_eval.cli import main\n"
+        f"sys.argv = ['edit-eval', 'status', {str(finished.run)!r}]\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as out:\n"
+        "    main()\n"
+        "assert 'edits' in out.getvalue()\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    computes = {"numpy", "scipy", "filelock", "asyncio", "jinja2", "altair", "edit_eval.evaluation", "edit_eval.cli"}
+    computes |= {"edit_eval.execution.session", "edit_eval.statistics.summary", "edit_eval.reporting.analyses"}
+    assert computes & {*done.stdout.split()} == {"edit_eval.cli"}
 
 
 def test_the_installed_command_is_this_one() -> None:
@@ -341,7 +358,7 @@ def test_a_run_says_in_the_end_what_a_report_says(
 ) -> None:
     path = yaml_file(tmp_path)
     with monkeypatch.context() as patches:
-        patches.setattr(evaluation, "render_report", lambda run: None)
+        patches.setattr(run, "render_report", lambda *_: "")
         first = command("run", path, "--run-dir", tmp_path / "run", "--json")
         again = command("run", path, "--run-dir", tmp_path / "run", "--json")
     assert "Nothing to do" in again.err

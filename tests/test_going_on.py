@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from edit_eval import cli, evaluate, evaluation
+from edit_eval import cli, evaluate
+from edit_eval import run as run_module
 from edit_eval.config.identity import identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, RunInterrupted
@@ -241,7 +242,7 @@ def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch:
     assert named == f"  cd {here} && {command}"
     before = edits_of(folder)
     assert 0 < before < 9
-    monkeypatch.setattr(evaluation, "render_report", lambda run: None)
+    monkeypatch.setattr(run_module, "render_report", lambda *_: "")
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from PIL import Image
 
+from drawn_pages import read_page
 from edit_eval import cli, evaluate
 from edit_eval.__main__ import NEEDED
 from edit_eval.errors import ConfigurationError
@@ -77,7 +78,7 @@ def test_a_table_without_categories_has_none_anywhere(
         assert line[0] == "status" or "scores: mean " in told
         assert "in no sample: other" in " ".join(told.split()), "whether edits are made of it, it cannot know"
     for file in ("report.md", "index.html"):
-        text = (run / "report" / file).read_text("utf-8")
+        text = read_page(run / "report" / file)
         assert "Mean of categories" not in text
         assert "Mean score by category" not in text
         assert "0 categories" not in text

@@ -189,15 +189,11 @@ def _find_masked(
     return tuple(masked), notes
 
 
-def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
-    """Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
+def count_questions(experiment: Experiment) -> int:
+    """Returns how many questions an experiment asks about edits, controls aside."""
     often = experiment.repeats * experiment.readings
     columns = len(experiment.edit_models) * experiment.edit_seeds
-    good = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
-    judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
-    if (least := good * columns * max(1, judged * experiment.readings)) > most:
-        raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
-    questions = sum(
+    of_one = sum(
         len(asked) for judge in experiment.judges if judge.of_one for asked in experiment.questions_by_judge[judge.name]
     )
     of_two = sum(
@@ -207,7 +203,17 @@ def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> Non
         if judge.of_two and sample.id not in experiment.beside
         for rounds in [rounds_of(judge.protocol, sample, experiment.edit_models)]
     )
-    if (count := questions * columns * often + of_two * often) > most:
+    return of_one * columns * often + of_two * often
+
+
+def refuse_too_many_cells(experiment: Experiment, most: int = MOST_CELLS) -> None:
+    """Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
+    columns = len(experiment.edit_models) * experiment.edit_seeds
+    good = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
+    judged = sum(map(experiment.repeats_of, (judge for judge in experiment.judges if judge.of_one)))
+    if (least := good * columns * max(1, judged * experiment.readings)) > most:
+        raise _too_much(experiment, least, most)  # before a question is unfolded: a record may name any numbers
+    if (count := count_questions(experiment)) > most:
         raise _too_much(experiment, count, most)
 
 

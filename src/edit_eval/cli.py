@@ -222,6 +222,7 @@ def compare(
     comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
     language = current_language(made[0].language)
     answer(comparison.document, lambda: print_comparison(comparison, language=language, full=full))
+    sys.stdout.flush()  # before what stderr says of it
     lines = gate_lines(comparison.gate) if fail_if_worse else []
     wrong = reasons("compare", comparison=comparison)
     for line in (*lines, *wrong):

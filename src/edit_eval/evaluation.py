@@ -7,7 +7,7 @@ battles may ask the strengths whether to go on.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -53,9 +53,13 @@ class EvaluationOptions(LoadingOptions, total=False):
 def run_evaluation(
     configuration: str | Path | Mapping[str, Any] | Configuration,
     options: RunOptions = NO_OPTIONS,
+    render: Callable[[Path], str] = render_report,
     **loading: Unpack[LoadingOptions],
 ) -> Path:
-    """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s."""
+    """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s.
+
+    `render` draws the report of the run in a folder, and returns a note, or nothing.
+    """
     refuse_an_unfit_python()
     shard, run_dir = options.shard, options.run_dir
     if shard is not None and run_dir is None:
@@ -111,7 +115,7 @@ def run_evaluation(
                 remember_sources(experiment.samples)
                 if part is None:
                     if options.report and (pending or described or examined or not page_of(folder).exists()):
-                        show_notes(render_report(folder))
+                        show_notes(render(folder))
                     followers.finish(report_files(folder), JudgementTable(matrix).count_finished)
                     return folder
     whole = RunDirectory(folder)
@@ -119,7 +123,7 @@ def run_evaluation(
         table = open_table(whole, experiment)
         keep_derived(whole, table, configuration.folder)
         if options.report:
-            show_notes(render_report(folder))
+            show_notes(render(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):
                     followers.finish(report_files(folder), table.count_finished)

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from edit_eval.asking import MOST_CELLS, refuse_too_many_cells
 from edit_eval.config.components import name_code
-from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
-from edit_eval.evaluation import EvaluationOptions, run_evaluation
-from edit_eval.execution.options import RunOptions
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import FAILED, NO_EDIT, Judgement, Results, RunProvenance, Status
-from edit_eval.reporting.analyses import RunRecords, compute_analysis, summary_of
+from edit_eval.records import FAILED, NO_EDIT, ExaminedJudge, Judgement, Results, RunProvenance, Status
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
-from edit_eval.reporting.scores import frame
-from edit_eval.reporting.verdict import answer_lines
-from edit_eval.statistics.aggregates import RequiredCoverage
-from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.means import MeanScore, means, select_means, the_mean
-from edit_eval.statistics.summary import Summary
-from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, load_examinations
-from edit_eval.store.joined import describe_judge_differences, join_runs
 from edit_eval.store.provenance import collect_environment_notes
 from edit_eval.store.run_directory import RunDirectory, what_mends
 from edit_eval.store.run_file import describe_copy, open_run_path
@@ -41,8 +30,17 @@ from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.store.timeline import read_timeline
 from edit_eval.text import Text
 
+if TYPE_CHECKING:  # what computes is imported where it is asked for: a run's records are read in a third of the time
+    from edit_eval.config.schema import Configuration
+    from edit_eval.evaluation import EvaluationOptions
+    from edit_eval.reporting.analyses import RunRecords
+    from edit_eval.statistics.aggregates import RequiredCoverage
+    from edit_eval.statistics.comparison import Comparison
+    from edit_eval.statistics.means import MeanScore
+    from edit_eval.statistics.summary import Summary
 
-class ShownMeans(tuple[MeanScore, ...]):
+
+class ShownMeans(tuple["MeanScore", ...]):
     """Means, shown as a table in a notebook."""
 
     __slots__ = ()
@@ -50,6 +48,26 @@ class ShownMeans(tuple[MeanScore, ...]):
     def _repr_html_(self) -> str | None:
         display = page_display()
         return display.show_means(self) if display else None
+
+
+class _ExaminedJudges(Mapping[str, ExaminedJudge]):
+    """The documents of a run's judges; who examines them is asked, and imported, when the first is looked up."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def _documents(self) -> dict[str, ExaminedJudge]:
+        return {judge: examination.document for judge, examination in self._run.judge_examinations.items()}
+
+    def __getitem__(self, judge: str) -> ExaminedJudge:
+        return self._documents[judge]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._documents)
+
+    def __len__(self) -> int:
+        return len(self._documents)
 
 
 class Analysed:
@@ -182,7 +200,7 @@ class Run:
                 resolved={} if self._damaged else directory.read_resolved_configuration(),
                 environment=directory.environment(),
                 about=experiment.about,
-                examined={judge: examination.document for judge, examination in self.judge_examinations.items()},
+                examined=_ExaminedJudges(self),
                 notes=tuple(filter(None, self._notes())),
             ),
         )
@@ -223,6 +241,8 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """All numbers: the document of `summary.json`."""
+        from edit_eval.reporting.analyses import summary_of
+
         return summary_of(self.results)
 
     def means(
@@ -232,11 +252,15 @@ class Run:
 
         Raises `ConfigurationError` for a name that is not in the run.
         """
+        from edit_eval.statistics.means import means, select_means
+
         return ShownMeans(select_means(means(self.summary), edit_model, judge, score))
 
     @property
     def verdict(self) -> str:
         """Who is better and by how much, as in the report; for one edit model its score."""
+        from edit_eval.reporting.verdict import answer_lines
+
         return "\n".join(
             translate(line, current_language(self.language)) for line in answer_lines(self.summary.verdict)
         )
@@ -246,6 +270,8 @@ class Run:
 
         Raises `ConfigurationError` if the run has several and none is named, and `Unscored` if nothing is scored.
         """
+        from edit_eval.statistics.means import means, the_mean
+
         return the_mean(means(self.summary), edit_model, judge, score)
 
     def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
@@ -255,6 +281,8 @@ class Run:
         A pandas `DataFrame` if pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
         `ConfigurationError` if neither is installed, with the line that installs one, and for another word.
         """
+        from edit_eval.reporting.scores import frame
+
         return frame(self.results, of, library)
 
     def analysis(self, name: str, *, others: Sequence[str | Path | Run] = (), **parameters: Any) -> Analysed:
@@ -269,6 +297,8 @@ class Run:
     @property
     def records(self) -> RunRecords:
         """What analyses read."""
+        from edit_eval.reporting.analyses import RunRecords
+
         return RunRecords(self.results, self.language)
 
     @property
@@ -346,15 +376,27 @@ class Run:
 
     @property
     def report_files(self) -> tuple[Path, ...]:
-        """Files of the report to send elsewhere: the page, which needs no other, and the numbers."""
+        """Files of the report to send elsewhere: the page, which needs no other up to 2,000 pictures, and numbers."""
         return report_files(self.path)
 
     def write_report(self) -> None:
-        """Writes the report in a separate process, so that its pictures never take up memory in this one.
+        """Writes the report of the run, as it has been read, in a separate process: pictures take up no memory here.
 
         Raises `NotDrawn` if it cannot be written; the run's records are unchanged.
         """
-        render_report(self.path)
+        self._render()
+
+    def _render(self) -> str:
+        """Does the same, and returns a note, or nothing."""
+
+        def draw() -> int:
+            from edit_eval.reporting.report import draw  # imports what draws
+
+            return draw(self.results, self.summary, self.path, language=self.language)
+
+        with suppress(Exception):  # which the process that draws tells as its own
+            _ = self.summary
+        return render_report(self.path, draw)
 
 
 def evaluate(
@@ -381,8 +423,18 @@ def evaluate(
     `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
     so far is kept.
     """
+    from edit_eval.evaluation import run_evaluation
+    from edit_eval.execution.options import RunOptions
+
     own, loading = RunOptions.split(options)
-    return Run(run_evaluation(configuration, own, **loading))
+    read: dict[Path, Run] = {}
+
+    def render(folder: Path) -> str:
+        read[folder] = Run(folder)
+        return read[folder]._render()
+
+    folder = run_evaluation(configuration, own, render, **loading)
+    return read.get(folder) or Run(folder)
 
 
 def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
@@ -392,9 +444,15 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
     names and parameters, and for what these sources cannot answer.
     """
 
+    from edit_eval.reporting.analyses import compute_analysis
+
     def read(some: Sequence[Any]) -> RunRecords:
         first, *others = map(open_run, some)
-        return replace(first.records, results=join_runs([first, *others])) if others else first.records
+        if not others:
+            return first.records
+        from edit_eval.store.joined import join_runs
+
+        return replace(first.records, results=join_runs([first, *others]))
 
     document, records = compute_analysis(name, sources, read, parameters)
     first = records[0] if isinstance(records, list) else records
@@ -404,17 +462,6 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
 def open_run(run: str | Path | Run) -> Run:
     """Returns the run in a folder, or the one that is given."""
     return run if isinstance(run, Run) else Run(Path(run))
-
-
-class ShownComparison(Comparison):
-    """A comparison; prints who wins, and is shown with its tables in a notebook."""
-
-    def __repr__(self) -> str:
-        return "\n".join(map(translate, answer_lines(self.verdict)))
-
-    def _repr_html_(self) -> str | None:
-        display = page_display()
-        return display.show_comparison(self) if display else None
 
 
 def compare(
@@ -432,6 +479,10 @@ def compare(
     all are shown to be less than that many points worse. It only passes what would pass for every possible missing
     score, except for those of a share `allow_unscored` of the samples, which it leaves out. Raises `ConfigurationError`
     for runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that is no run."""
+    from edit_eval.reporting.shown_comparison import ShownComparison
+    from edit_eval.store.comparable import compare_runs
+    from edit_eval.store.joined import describe_judge_differences
+
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [open_run(run) for run in given]
     try:

@@ -205,10 +205,10 @@ def without_processes(
     """Within its block runs have workers in this process, and draw their reports there: with the page, which takes
     longer than all else, or without."""
 
-    def draw(path: Path) -> tuple[int, str]:
-        run = Run(path)
+    def draw(path: Path, drawing: Callable[[], int]) -> tuple[int, str]:
         if page:
-            return files.draw(run.results, run.summary, run.path, language=run.language), ""
+            return drawing(), ""
+        run = Run(path)
         (path / "report").mkdir(exist_ok=True)
         files.write_tables(run.results, run.summary, path / "report", language=run.language)
         return 0, ""

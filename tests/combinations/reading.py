@@ -24,6 +24,7 @@ from combinations.reading_plan import PlanReadings
 from combinations.reading_spending import SpendingReadings
 from combinations.reading_training import TrainingReadings
 from combinations.reading_votes import VoteReadings
+from drawn_pages import read_data
 from edit_eval.plugins.page.gallery import gallery
 from edit_eval.plugins.page.shown_pictures import PageFiles
 from edit_eval.run import Run
@@ -702,9 +703,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             mine = {battle: outcome for battle, (outcome, _) in self.battles.items() if battle.sample == sample["id"]}
             self.check("page: battles", sample["id"], mine, shown)
         if self.draw["page"]:
-            text = (self.run / "report" / "index.html").read_text("utf-8")
-            match = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
-            drawn = json.loads(match[1]) if match else {}
+            drawn = read_data(self.run / "report" / "index.html")
             self.check("page: its data", "", [], [name for name, value in data.items() if drawn.get(name) != value])
 
     def shown_edit(self, sample: str, edit: Mapping[str, Any]) -> None:

@@ -234,7 +234,7 @@ def _few(truth: Truth, judge: str, a: str, b: str) -> bool:
 
 FORMS: Sequence[tuple[str, Check]] = (
     (
-        rf"{A} is better than {B}, by {LEAD}(?:: {EXACT})?"
+        rf"{A} is better than {B}, by {LEAD}(?:, on \d+ pictures|: {EXACT})?"
         rf"(?:; (?P<c>{NAME}) also fails more: {FAILED})?",
         lambda t, j, f: (
             t.scores_better(j, f["a"], f["b"])
@@ -425,8 +425,8 @@ def is_true(line: str, truth: Truth, judges: Sequence[str]) -> bool:
         return any(_one(agreed[1], truth, judge) for judge in judges) and all(
             _kind(agreed[1], truth, judge) for judge in judges
         )
-    if line.startswith("The judges disagree: "):
-        return opposed(truth) and all(_by_one(part, truth) for part in line.partition(": ")[2].split("; "))
+    if line.startswith(contradict := "No winner: the judges contradict each other: "):
+        return opposed(truth) and all(_by_one(part, truth) for part in line.removeprefix(contradict).split("; "))
     if settled := re.fullmatch(
         rf"Not settled: {A} is better with (?P<shown>.+); with (?P<unsure>.+) that may be chance", line
     ):

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from drawn_pages import read_file
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from edit_eval.records import Status
@@ -133,7 +134,7 @@ def test_each_sample_ends_as_what_it_is(tmp_path: Path, monkeypatch: pytest.Monk
             p.parent.name for p in files
         }
         for file in files:
-            assert KEY.encode() not in file.read_bytes(), file
+            assert KEY.encode() not in read_file(file), file
         assert KEY not in done.stdout + done.stderr
         models: Any = made.results.provenance.environment["models"]
         (about,) = (a for m, a in models.items() if m.startswith("edit:"))

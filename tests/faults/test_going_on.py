@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from edit_eval import cli, evaluate, evaluation
+from edit_eval import cli, evaluate
+from edit_eval import run as run_module
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Status
@@ -40,7 +41,7 @@ Run_ = Callable[..., Said]
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run_:
     """`edit-eval run` on a configuration with some flags, in this process and without drawing its page."""
-    monkeypatch.setattr(evaluation, "render_report", lambda run: None)
+    monkeypatch.setattr(run_module, "render_report", lambda *_: "")
 
     def told(what: dict[str, Any], *flags: str) -> Said:
         path = tmp_path / "config.yaml"

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from drawn_pages import read_page
 from edit_eval import evaluate
 from edit_eval.execution.engine import blame
 from edit_eval.pictures import open_picture
@@ -246,7 +247,7 @@ def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
     command = [sys.executable, "-c", OPENED, str(folder), str(tmp_path / "empty")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == ["ended 0"], done
-    page = (folder / "report" / "index.html").read_text()
+    page = read_page(folder / "report" / "index.html")
     assert "secret.png" not in page
     assert '"missing":"source_missing"' in page
 
@@ -255,12 +256,12 @@ def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the user"))
     made = evaluate(settings(tmp_path, benchmark={"limit": 1}), run_dir=tmp_path / "run")
     missing = '"missing":"source_missing"'
-    assert missing not in made.page.read_text()
+    assert missing not in read_page(made.page)
     Run(made.path).write_report()
-    assert missing not in made.page.read_text()
+    assert missing not in read_page(made.page)
     shutil.rmtree(tmp_path / "cache of the user")
     Run(made.path).write_report()
-    assert missing in made.page.read_text(), "nobody here knows them"
+    assert missing in read_page(made.page), "nobody here knows them"
 
 
 @pytest.mark.parametrize("verify", [False, True])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from drawn_pages import read_file
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.execution.drivers.local import last_line
@@ -91,7 +92,7 @@ def test_planted_keys_are_found_nowhere(tmp_path: Path) -> None:
     files = [p for p in (tmp_path / "run").rglob("*") if p.is_file()]
     assert {"edits", "replies", "events", "config", "logs", "report"} <= {p.parent.name for p in files}
     for file in files:
-        assert not with_their(file.read_bytes()), file
+        assert not with_their(read_file(file)), file
     kept = b"".join(p.read_bytes() for p in files)
     recorded = json.loads((tmp_path / "run" / "environment" / "0001.json").read_text())
     assert recorded["command"] == f"edit-eval run {path} --run-dir {tmp_path / 'run'} --debug"

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from documents import plain
+from drawn_pages import read_page
 from edit_eval import evaluate
 from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.loading import load_configuration
@@ -93,7 +94,7 @@ class TestReadings:
         assert {row["spread"] for row in rows if row["judge"] == "varying"} == {"1.0"}
         line = "varying: each score is the mean of 3 readings, with a standard deviation of 1.00 between them."
         assert line in (folder / "report.md").read_text("utf-8")
-        page = (folder / "index.html").read_text("utf-8")
+        page = read_page(folder / "index.html")
         assert line in page
         assert '"spread":{"score":1.0}' in page
         shown = io.StringIO()
@@ -141,7 +142,7 @@ class TestMass:
         print_summary(varied.summary, Console(file=shown, width=200))
         for line in lines:
             assert line in " ".join(shown.getvalue().split())
-            assert line in (folder / "index.html").read_text("utf-8")
+            assert line in read_page(folder / "index.html")
         replies = [json.loads(line) for line in (folder / "replies.jsonl").read_text("utf-8").splitlines()]
         assert {reply["mass"] for reply in replies if reply["judge"] == "divided"} == {"unknown"}
         assert not any("mass" in reply for reply in replies if reply["judge"] == "varying")

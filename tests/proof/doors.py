@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,7 +62,9 @@ def draw_here() -> None:
     from edit_eval.reporting import render_subprocess
     from edit_eval.reporting import report as files
 
-    def draw(run: Path) -> tuple[int, str]:
+    def draw(run: Path, drawing: Callable[[], int] | None) -> tuple[int, str]:
+        if drawing:
+            return drawing(), ""
         from edit_eval.run import Run
 
         made = Run(run)

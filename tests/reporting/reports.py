@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from drawn_pages import unpack_data
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.report import write_report
@@ -30,7 +30,7 @@ class Report:
     @property
     def data(self) -> dict[str, Any]:
         """The page's JSON, parsed from the page."""
-        return json.loads(Elements(self.html).text_of["data"])
+        return unpack_data(Elements(self.html).text_of["data"])
 
     @property
     def thumbnails(self) -> list[str]:

@@ -30,7 +30,7 @@ def in_each_medium(results: Results) -> dict[str, str]:
     print_comparison(comparison, Console(file=terminal, width=200), full=True)
     return {
         "terminal": terminal.getvalue(),
-        "page": report.html.split('type="application/json"')[0],
+        "page": report.html.split('id="data"')[0],
         "markdown": (report.folder / "report.md").read_text("utf-8"),
         "notebook": notebook_html(results, report.summary, report.folder / "none.html", language="en"),
         "card": card("me/edits", results, report.summary, Written(), licence="", images=False, sources=False),

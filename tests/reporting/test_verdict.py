@@ -25,7 +25,8 @@ from edit_eval.reporting.verdict_drawing import characters, draw_verdict
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.summary import context_of_run, summarise
-from edit_eval.statistics.verdict import VerdictContext, verdict
+from edit_eval.statistics.verdict import verdict
+from edit_eval.statistics.verdict_context import VerdictContext
 from reporting.readings import READINGS, Reading
 from reporting.reported_runs import build_run, rescored, unscored
 
@@ -180,7 +181,9 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
 
     assert said(judged({"strict": 1.0, "kind": 0.9})).endswith("; both judges agree.")
     apart = judged({"strict": 1.0, "kind": -0.9})
-    assert said(apart) == "The judges disagree: strict (judge) says b is better; kind (judge) says a is better."
+    assert said(apart) == (
+        "No winner: the judges contradict each other: strict (judge) says b is better; kind (judge) says a is better."
+    )
     assert then(apart)[0].startswith("Look at the pictures on which the judges differ most")
     chance = judged({"strict": 0.05, "kind": -0.05})
     assert said(chance) == (

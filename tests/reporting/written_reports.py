@@ -87,7 +87,9 @@ def open_page(tabs: Tabs, faults: list[str]) -> Iterator[Callable[..., Any]]:
             two thirds of what it costs to open a page."""
             own = "" if idle else NO_IDLE
             place = (report.folder / "index.html").as_uri() + address
-            return opened(place, f"{script};{own}" if script or idle else None, **options)
+            tab = opened(place, f"{script};{own}" if script or idle else None, **options)
+            tab.wait_for_function("() => !document.getElementById('data')")  # unpacked: the page is made
+            return tab
 
         yield open_it
     complaints = [*faults]

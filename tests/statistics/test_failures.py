@@ -10,7 +10,7 @@ from documents import plain
 from edit_eval.records import Edit, Status
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.failures import count_failed_edits, edits_by_model, exchange_p_value, failure_interval
+from edit_eval.statistics.failure_rates import count_failed_edits, edits_by_model, exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import holm
 from late_imports import Late
 from small_columns import IDENTITY, column, drawn, failing

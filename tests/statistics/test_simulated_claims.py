@@ -12,7 +12,7 @@ import pytest
 from clustered_designs import DESIGNS, images_of
 from edit_eval.plugins.agreement.rank_agreement import EditRanking, Samples, with_interval
 from edit_eval.plugins.audit.drift import DRIFT_LEVEL, JudgedTwice, chance_of
-from edit_eval.statistics.failures import exchange_p_value, failure_interval
+from edit_eval.statistics.failure_rates import exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import estimate, holm
 from edit_eval.statistics.levels import ALPHA
 from edit_eval.statistics.raters import Item

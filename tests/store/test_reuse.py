@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from edit_eval.records import Reply, Status
@@ -11,6 +13,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record, load_run_journals
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 from edit_eval.store.run_folders import reuse
+from edit_eval.store.votes import Ballot, VoteLine, read_votes
 from small_matrix import Asking, ask, give_reply, made_edit, reply_line, small_matrix, small_samples
 
 
@@ -55,6 +58,22 @@ def test_edits_and_judgements_with_equal_keys_are_taken(tmp_path: Path) -> None:
     assert load_run_journals(alone, reader) == []
     assert list(alone.judgements()) == list(mine.judgements()), "the records of this run say it all"
     assert all(r["reused_from"] == str(source.path) for name in ("edits", "replies") for r in reader.read(name))
+
+
+def test_votes_on_the_very_same_edits_come_along_once(tmp_path: Path) -> None:
+    theirs = small_matrix(3, models=("painter", "drawer"))
+    source = finished(tmp_path / "theirs", theirs)
+    a, b = (next(edit for edit in theirs.edits if edit.edit_model == name) for name in ("painter", "drawer"))
+    line = VoteLine("t", "ann", a.sample_id, 0, "painter", "drawer", a.key, b.key, "left", 1.0, "telling", 1.0, 1.0)
+    elsewhere = msgspec.structs.replace(line, ticket="u", left_key="another")
+    with closing(Ballot(source.path)) as ballot:
+        ballot.add(line, elsewhere)
+    directory, mine = started(tmp_path / "mine"), small_matrix(3, models=("painter", "drawer"))
+    assert reuse(source, directory, mine).endswith(" and 1 vote are reused")
+    assert " vote" not in reuse(source, directory, mine)
+    votes = read_votes(directory.path, mine.edits)
+    assert (votes.lines, votes.outdated) == ((line,), 0)
+    directory.end()
 
 
 def test_a_run_that_was_reused_may_be_deleted(tmp_path: Path) -> None:

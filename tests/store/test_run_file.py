@@ -19,6 +19,7 @@ from PIL import Image
 
 from command_lines import Command, caller, one_error, yaml_file
 from documents import plain
+from drawn_pages import read_page
 from edit_eval import ConfigurationError, Run, RunDirectoryError, evaluate
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.files.user_cache import cache_folder
@@ -31,6 +32,7 @@ from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.privacy import hide_folders, map_texts
 from edit_eval.store import run_file
 from edit_eval.store.run_directory import COPY
+from edit_eval.store.run_file import find_run_file, open_run_path
 from small_benchmark import configuration, sample_id, write_benchmark
 
 command = pytest.fixture(caller)
@@ -120,6 +122,11 @@ def test_it_is_read_as_the_run_is(made: Path, sent: Path) -> None:
     assert now.results.name == "run"
 
 
+def test_it_goes_by_the_name_that_it_was_opened_by(sent: Path, made: Path) -> None:
+    assert find_run_file(open_run_path(sent)) == sent
+    assert find_run_file(made) == made
+
+
 def test_it_is_small_and_the_same_bytes_each_time(made: Path, sent: Path, tmp_path: Path) -> None:
     pictures = sum(path.stat().st_size for path in (made / "images").rglob("*.png"))
     assert sent.stat().st_size < pictures / 4  # of noise, which nothing makes smaller but pixels
@@ -172,7 +179,7 @@ def test_sources_are_missing_or_come_with_it(made: Path, tmp_path: Path, monkeyp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
     assert [sample.source for sample in with_known_sources(Run(bare).results.samples)] == [""] * 6
     Run(bare).write_report()
-    assert "source_missing" in (Run(bare).path / "report" / "index.html").read_text("utf-8")
+    assert "source_missing" in read_page(Run(bare).path / "report" / "index.html")
     shown = with_known_sources(Run(whole).results.samples)
     assert all(sample.source.startswith(str(tmp_path / "elsewhere")) for sample in shown)
 

@@ -114,6 +114,7 @@ _EMPHASIS = re.compile(
 )
 _TAG = re.compile(r"<score>[ \t\r\n]*([^<>\n]{1,60}?)[ \t\r\n]*</score>", re.I)
 _EXAMPLE = re.compile(r"(?:for example|for instance|e\.g\.|looks? like|例如|比如|示例|形如)\W*$", re.I)
+_LONGEST_EXAMPLE = len("for instance")
 _ENDS_OF_A_TURN = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>", "</s>")
 THOUGHTS = {
     "think": "Qwen, DeepSeek, GLM; local judges write all others so, too",
@@ -326,7 +327,7 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
         return [score for score, _ in scores_by_line.values()], ""
     last = lines[-1]
     if form == "reason_then_score" and last in scores_by_line and scores_by_line[last][1]:
-        if _EXAMPLE.search(lines[-2]):
+        if _ends_in_example(lines[-2]):
             raise NoAnswer(f"its score is an example: {excerpt(lines[-2])}")
         if any(map(_FENCE.fullmatch, lines)):
             raise NoAnswer("a code fence is not closed: was the answer cut off (max_new_tokens)?")
@@ -340,6 +341,14 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     if form == "reason_then_score":
         raise NoAnswer(f"the last line is not `Score: X.XXX`: {excerpt(last)}")
     raise NoAnswer(f"the answer is not a score alone: {excerpt(body)}")
+
+
+def _ends_in_example(line: str) -> bool:
+    """True if what follows the line is an example. Looks at its end alone: lines are long."""
+    end = len(line)
+    while end and not (line[end - 1].isalnum() or line[end - 1] == "_"):
+        end -= 1
+    return bool(_EXAMPLE.search(line, max(0, end - _LONGEST_EXAMPLE)))
 
 
 def _parse_score_line(line: str, highest: float) -> tuple[float, bool] | None:
@@ -369,11 +378,15 @@ def _plain(line: str) -> tuple[str, bool]:
     """Returns a line without emphasis and box, in usual width, and whether it had a box; "" if too long."""
     if len(line) > _LONGEST_SCORE_LINE:
         return "", False
-    plain = re.sub(r"[ \t]+", " ", line.translate(_WIDTHS))
-    # One at a time, looking at the text around each that was removed, so that `1``0` and two adjacent boxes are not 10.
-    while (barer := _EMPHASIS.sub(r"\g<inside>", plain, count=1)) != plain:
-        plain = barer.strip()
-    plain, boxes = _BOX.subn(r"\g<inside>", plain, count=1)
+    plain = line if line.isascii() else line.translate(_WIDTHS)
+    if "  " in plain or "\t" in plain:
+        plain = re.sub(r"[ \t]+", " ", plain)
+    if "*" in plain or "_" in plain or "`" in plain:
+        # One at a time, looking at the text around each that was removed, so that `1``0` and two adjacent boxes are not
+        # 10.
+        while (barer := _EMPHASIS.sub(r"\g<inside>", plain, count=1)) != plain:
+            plain = barer.strip()
+    plain, boxes = _BOX.subn(r"\g<inside>", plain, count=1) if "\\boxed" in plain else (plain, 0)
     return plain, boxes == 1
 
 

@@ -10,6 +10,7 @@ Standard library only: this file also runs in the environments of judges.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # -- English
 
@@ -114,14 +115,24 @@ _CHINESE = (
     rf"|提供|上传|收到|附上|附带)(?:出来|成功)?|缺失|不可见|不可用|加载失败|打不开|看不到|看不见){_ZH_ENDS}",
 )
 
-_MENTIONED = re.compile(r"image|picture|photo|attachment|visual (?:content|input)|图|圖|照片|影像|附件", re.I)
-_UNSEEN = re.compile("|".join(f"(?:{pattern})" for pattern in (*_ENGLISH, *_CHINESE)), re.I)
+_IN_ENGLISH = ("image", "picture", "photo", "attachment", "visual content", "visual input")
+_MENTIONED = re.compile("|".join((*_IN_ENGLISH, "图", "圖", "照片", "影像", "附件")), re.I)
+
+
+@cache
+def _unseen() -> re.Pattern[str]:
+    """Compiled by the first reply that speaks of pictures: it takes longer than all else that a start compiles."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in (*_ENGLISH, *_CHINESE)), re.I)
 
 
 def says_picture_unseen(text: str) -> bool:
     """True if a text, without thoughts, says that the picture, or one of the two, cannot be seen."""
-    if not _MENTIONED.search(text):
+    if text.isascii():  # most are; a search for each word is twenty times as fast
+        lower = text.lower()
+        if not any(word in lower for word in _IN_ENGLISH):
+            return False
+    elif not _MENTIONED.search(text):
         return False
     # One space at most in a row, so that no pattern looks at the same ones twice. JSON writes a line's end as `\\n`.
     lines = (" ".join(line.split()) for line in text.replace("’", "'").replace("\\n", "\n").splitlines())
-    return bool(_UNSEEN.search("\n".join(filter(None, lines))))
+    return bool(_unseen().search("\n".join(filter(None, lines))))

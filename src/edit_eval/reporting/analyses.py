@@ -24,7 +24,12 @@ from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Results
 from edit_eval.reporting.documents import encode_document
 from edit_eval.reporting.table import Line, Sheet
+from edit_eval.reporting.verdict import vote_words
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models
+from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.summary import Summary, summarise
+from edit_eval.statistics.verdict import add_votes
+from edit_eval.statistics.votes import count_votes
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
@@ -36,6 +41,11 @@ class RunRecords:
     results: Results
     language: str = ""
     """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
+
+    @cached_property
+    def columns(self) -> list[ScoreColumn]:
+        """The headlines of every (edit model, judge), for comparing edit models."""
+        return columns_of_models(self.results)
 
     @cached_property
     def votes(self) -> Votes:
@@ -233,7 +243,14 @@ def summary_of(results: Results) -> Summary:
             continue
         if documents:
             analyses[name] = documents
-    summary = summarise(results)
+    summary = summarise(results, columns=records.columns)
+    given = records.votes.to_votes(results.samples) if records.votes.lines else []
+    apart = one_sided(given)
+    votes = count_votes(vote for vote in given if vote.rater not in apart)
+    if votes.votes:
+        summary = msgspec.structs.replace(summary, verdict=add_votes(summary.verdict, votes))
+        if summary.verdict.opinions:  # else they are the answer
+            notes.append(Text("{}; `edit-eval votes` shows how sure that is", vote_words(votes)))
     return msgspec.structs.replace(summary, analyses=analyses, notes=[*summary.notes, *notes])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import altair as alt
@@ -62,12 +63,12 @@ class Axis:
     def domain(self) -> list[float]:
         return [self.low, self.high]
 
-    @property
+    @cached_property
     def bin_width(self) -> float:
         """Width that gives at most `MOST_BINS` bins: half a point from 0 to 10."""
         return axis_step(self.high - self.low, MOST_BINS)
 
-    @property
+    @cached_property
     def bins(self) -> int:
         return math.ceil((self.high - self.low) / self.bin_width - _ROUNDING)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from edit_eval.records import Scale
 from edit_eval.reporting.language import translate
 from edit_eval.statistics.aggregates import Aggregate, Coverage
 from edit_eval.statistics.levels import ALPHA
-from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.text import Text
+
+if TYPE_CHECKING:
+    from edit_eval.statistics.timing import DeviceMemory
 
 NOTHING = "–"
 

@@ -118,7 +118,7 @@ def why_unshown(summary: Summary, judge: str) -> Text:
             plural="{} controls of each kind show nothing yet, {} or more can",
         )
     open_ = [kind for kind, block in kinds.items() if block.beside_edits.below is None]
-    return Text("not clearly below the edits in its scores: {}", [_CONTROLS.get(kind, kind) for kind in open_])
+    return Text("it scores {: and } not clearly lower than the edits", [_CONTROLS.get(kind, kind) for kind in open_])
 
 
 # -- below the results --

@@ -1,6 +1,7 @@
 """Has a run's report drawn in a process of its own. What draws is imported there alone: charts take a second.
 
-Where it can be, that process is a copy of this one, which has imported the rest of the package already: another second.
+Where it can be, that process is a copy of this one, which has imported the rest of the package and, mostly, read the
+run already: half of the work.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,16 +34,19 @@ def page_of(run: Path) -> Path:
 
 
 def report_files(run: Path) -> tuple[Path, ...]:
-    """Returns the files of a run's report to send elsewhere: the page, which needs no other, and the numbers."""
+    """Returns the files of a run's report to send elsewhere: the page, which needs no other up to 2,000 pictures, and
+    the numbers."""
     return page_of(run), run / "report" / "summary.json"
 
 
-def render_report(run: Path) -> str:
-    """Draws the report of the run in `run` with the program `edit_eval.verbs.drawing`; returns a note, or nothing.
+def render_report(run: Path, draw: Callable[[], int] | None = None) -> str:
+    """Draws the report of the run in `run`; returns a note, or nothing.
 
-    Raises `NotDrawn` if it cannot be written; the run's records stay as they were.
+    By `draw`, which returns an exit code, in a copy of this process; where there can be none, and without it, by the
+    program `edit_eval.verbs.drawing`, which reads the run again. Raises `NotDrawn` if the report cannot be written; the
+    run's records stay as they were.
     """
-    code, written = _run_fork(run) if _can_fork() else _run_interpreter(run)
+    code, written = _run_fork(run, draw) if _can_fork() else _run_interpreter(run)
     if not code:
         return "" if locate("display", "page") else Text("no page is drawn: no display that draws one is installed")
     last = (written.strip().splitlines() or ["no message"])[-1]
@@ -70,7 +75,7 @@ def _can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
-def _run_fork(run: Path) -> tuple[int, str]:
+def _run_fork(run: Path, draw: Callable[[], int] | None = None) -> tuple[int, str]:
     """Does the same with a fork of this process."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
@@ -80,7 +85,7 @@ def _run_fork(run: Path) -> tuple[int, str]:
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads that libraries keep for themselves, all idle
         copy = os.fork()
     if not copy:
-        _render_and_exit(run, writing)
+        _render_and_exit(run, draw, writing)
     os.close(writing)
     try:
         with open(reading, encoding="utf-8", errors="replace") as written:
@@ -93,7 +98,7 @@ def _run_fork(run: Path) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(ended), said
 
 
-def _render_and_exit(run: Path, errors: int) -> NoReturn:
+def _render_and_exit(run: Path, draw: Callable[[], int] | None, errors: int) -> NoReturn:
     """Draws, in the copy, and ends it; `errors` is where its errors go."""
     code = 1
     try:
@@ -108,6 +113,8 @@ def _render_and_exit(run: Path, errors: int) -> NoReturn:
         sys.argv = ["edit_eval.verbs.drawing", str(run)]
         if sys.path[:1] in ([""], [os.getcwd()]):  # as with -P
             del sys.path[0]
+        if draw:
+            sys.exit(draw())
         runpy.run_module("edit_eval.verbs.drawing", run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1

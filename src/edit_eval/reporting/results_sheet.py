@@ -25,6 +25,7 @@ from edit_eval.reporting.remarks import (
     footnotes,
     no_interval,
     unshown_lines,
+    why_unshown,
     wrong_lines,
 )
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
@@ -34,13 +35,14 @@ from edit_eval.reporting.verdict import advice_parts, answer_lines, digits, doub
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.summary import Result, Summary, weakest_category
 from edit_eval.statistics.verdict import Opinion
+from edit_eval.store.run_file import find_run_file
 from edit_eval.text import Text, join_texts
 
 
 def print_answer(summary: Summary, run: Path, console: Console, *, language: str = "en") -> None:
     """Prints the answer in a dozen rows: who is better, how sure that is, what next, and where all tables are."""
     left = print_parts(_answer(summary), console, language)
-    command = f"edit-eval report {quote(str(run))} --full"
+    command = f"edit-eval report {quote(str(find_run_file(run)))} --full"
     words = Text("All tables: {}", command)
     if left:
         words = Text("All tables and {} more line: {}", left, command, plural="All tables and {} more lines: {}")
@@ -58,7 +60,8 @@ def _answer(summary: Summary) -> Iterator[Part]:
     verdict = summary.verdict
     yield 0, [Line(line, "strong") for line in answer_lines(verdict)]
     yield 3, characters(verdict, digits)
-    yield 0, [Line(join_texts(coverage_words(summary), " "), "" if summary.coverage.complete else "problem")]
+    if summary.coverage.total:
+        yield 0, [Line(join_texts(coverage_words(summary), " "), "" if summary.coverage.complete else "problem")]
     yield from ((1, [Line(line, "wrong")]) for line in (*wrong_lines(summary), *doubt_lines(verdict)))
     yield from ((2, [Line(line)]) for line in refusal_lines(summary))
     yield from ((4, [Line(line)]) for line in published_lines(summary))
@@ -77,10 +80,11 @@ def _judge_remark(summary: Summary, opinion: Opinion) -> Text:
     known = {
         "last": Text("puts controls below the edits"),
         "not_last": Text("does not put controls below the edits"),
-        "unknown": Text("not shown to see edits"),
         "off": Text("no controls were judged"),
     }
-    words = [known[opinion.sees]] if opinion.sees else []
+    words = [known[opinion.sees]] if opinion.sees in known else []
+    if opinion.sees == "unknown":
+        words = [Text("not shown to see edits ({})", why_unshown(summary, opinion.judge))]
     if opinion.judge in summary.judges and (examined := examination_words(summary.judges[opinion.judge])):
         words.append(examined)
     return Text("Judge {}: {}", opinion.judge, words) if words else Text("Judge {}", opinion.judge)

@@ -16,10 +16,13 @@ from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
+from edit_eval.statistics.votes import VoteCounts
 from edit_eval.text import Text, join_texts
 
 _MOST_NAMES = 3
 """Names that a sentence has room for; more are counted."""
+_FEW_PICTURES = 20
+"""A lead on fewer says on how many."""
 ADVICE_SHOWN = 2
 """Things to do next that are shown; the first is the most useful one."""
 
@@ -43,11 +46,11 @@ def verdict_sheet(verdict: Verdict, *, full: bool = False, drawn: bool = True) -
 
 
 def answer_lines(verdict: Verdict) -> list[Text]:
-    """Returns the answer, of a gate the gate's first: a sentence each."""
+    """Returns the answer, of a gate also whether it passed: a sentence each."""
     lines = [Text("{:. }.", [answer(verdict)])]
     if verdict.gate is None or verdict.gate.margin is None:
         return lines
-    return [_gate_sentence(verdict.gate, verdict.gate.margin), *lines]
+    return [*lines, _gate_sentence(verdict.gate, verdict.gate.margin)]
 
 
 def _gate_sentence(gate: Replacement, margin: float) -> Text:
@@ -58,11 +61,11 @@ def _gate_sentence(gate: Replacement, margin: float) -> Text:
     fields = Text("{:g} point", margin, plural="{:g} points"), gate.first, _name_list(about)
     if len(about) > 1:
         if gate.passed:
-            return Text("Passed: {2} are shown to be less than {0} worse than {1}.", *fields)
-        return Text("Not passed: {2} are not shown to be less than {0} worse than {1}.", *fields)
+            return Text("Passed: {2} may replace {1}; they are shown to be less than {0} worse.", *fields)
+        return Text("Not passed: {2} may not replace {1}; they are not shown to be less than {0} worse.", *fields)
     if gate.passed:
-        return Text("Passed: {2} is shown to be less than {0} worse than {1}.", *fields)
-    return Text("Not passed: {2} is not shown to be less than {0} worse than {1}.", *fields)
+        return Text("Passed: {2} may replace {1}; it is shown to be less than {0} worse.", *fields)
+    return Text("Not passed: {2} may not replace {1}; it is not shown to be less than {0} worse.", *fields)
 
 
 def answer(verdict: Verdict) -> Text:
@@ -148,7 +151,7 @@ def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Tex
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
-_TYPED = frozenset({"finish", "retry", "files", "controls", "vote", "audit", "audit_language"})
+_TYPED = frozenset({"finish", "retry", "files", "controls", "vote", "votes", "audit", "audit_language"})
 """What names a command or a setting: for who ran the evaluation, not for who reads of it."""
 
 
@@ -174,6 +177,8 @@ def _agreement_sentence(verdict: Verdict) -> Text:
     """Words what one judge says, or several that say the same."""
     counted = verdict.eligible_opinions
     if not counted:
+        if verdict.votes is not None:
+            return Text("{}; no judge has scored these edits", vote_words(verdict.votes))
         return Text("No answer: nothing has been judged")
     leading = next((opinion for opinion in counted if opinion.kind == verdict.kind), counted[0])
     words = _OF_JUDGE[verdict.kind](leading, verdict)
@@ -186,6 +191,13 @@ def _agreement_sentence(verdict: Verdict) -> Text:
     if verdict.kind == "alone" or not all(others):
         return join_texts(_OF_JUDGE[opinion.kind](opinion, verdict) for opinion in counted)
     return Text("{}; {} agree", words, every)
+
+
+def vote_words(votes: VoteCounts) -> Text:
+    """Returns `Of 9 votes A won 6 and B won 2; 1 was a tie`."""
+    won = [Text("{} won {}", model, count) for model, count in votes.wins.items()]
+    words = Text("Of {0} vote {1: and }", votes.votes, won, plural="Of {0} votes {1: and }")
+    return Text("{1}; {0} was a tie", votes.ties, words, plural="{1}; {0} were ties") if votes.ties else words
 
 
 def _short(opinion: Opinion) -> str:
@@ -211,6 +223,8 @@ def _better(opinion: Opinion, verdict: Verdict) -> Text:
     words = Text("{} is better than {}, by {}", first, nearest.other, _lead_words(opinion, nearest))
     if nearest.exact:
         words = _add_sign_test(words, nearest)
+    elif nearest.images < _FEW_PICTURES:
+        words = Text("{}, on {} pictures", words, nearest.images)
     if nearest.fails_more == nearest.other:
         own, other, total = nearest.failed
         return Text("{}; {} also fails more: {} of {} edits against {}", words, nearest.other, other, total, own)
@@ -392,7 +406,8 @@ _OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
 
 def _disagreement_sentence(verdict: Verdict) -> Text:
     return Text(
-        "The judges disagree: {:; }", [_opinion_clause(opinion, verdict) for opinion in verdict.eligible_opinions]
+        "No winner: the judges contradict each other: {:; }",
+        [_opinion_clause(opinion, verdict) for opinion in verdict.eligible_opinions],
     )
 
 
@@ -536,6 +551,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "weigh": lambda advice: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda advice: Text("More pictures will hardly change this: choose by speed, price or licence."),
     "vote": lambda advice: Text("Look at the edits, and vote which are better (edit-eval view)."),
+    "votes": lambda advice: Text("See how sure that is with edit-eval votes, or add a judge to the configuration."),
     "compare": lambda advice: Text("Add a second edit model to the configuration, and the two are compared."),
     "same_samples": lambda advice: Text("Have both models edit the same samples, and judge the edits."),
     "audit": lambda advice: Text(
@@ -548,7 +564,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "controls": lambda advice: (
         Text(
-            "Set evaluation.controls to {} and repeat the edit-eval run command: that may show that {} tells edits "
+            "Set evaluation.controls to {} and repeat the edit-eval run command: that may show that {} can tell edits "
             "from pictures that are none.",
             advice.count,
             _name_list(advice.names),

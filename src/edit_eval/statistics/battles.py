@@ -21,7 +21,7 @@ import numpy as np
 
 from edit_eval.records import JUDGE_FAILED, Judgement, Reading, Results
 from edit_eval.statistics.aggregates import Coverage, RequiredCoverage
-from edit_eval.statistics.failures import failure_interval
+from edit_eval.statistics.failure_rates import failure_interval
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.fitted_strengths import ELO, level, newton
 from edit_eval.statistics.intervals import FloatArray, IntArray

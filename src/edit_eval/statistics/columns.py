@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, takewhile
 from typing import NamedTuple
 
@@ -108,6 +108,12 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         return Text("{}: {} and {}", self.key, self.a, self.b)
+
+
+def columns_of_models(results: Results, score: str | None = None) -> list[ScoreColumn]:
+    """Returns the columns of one run (`columns_of`) for comparing its edit models, named after these."""
+    columns = columns_of(results, {judge: {} for judge in results.judges}, score=score)
+    return [replace(column, name=column.edit_model) for column in columns]
 
 
 def columns_of(
@@ -265,7 +271,7 @@ def refuse_incomparable(columns: Sequence[ScoreColumn]) -> None:
                     b.name,
                 )
             )
-        for sample in common:
+        for sample in common if a.pictures is not b.pictures else ():  # of one run they are the same
             if picture := _another_picture(a, b, sample):
                 raise ConfigurationError(
                     Text(
@@ -294,7 +300,7 @@ def _another_picture(a: ScoreColumn, b: ScoreColumn, sample: str) -> str | None:
 
 def _question_differences(a: ScoreColumn, b: ScoreColumn, common: Sequence[str]) -> list[str]:
     by_key: dict[str, list[tuple[str, Difference]]] = {}
-    for sample in common:
+    for sample in common if a.asked is not b.asked else ():
         of_a, of_b = a.asked.get(sample, {}), b.asked.get(sample, {})
         if of_a is not of_b and of_a != of_b:
             for difference in differences(of_a, of_b):

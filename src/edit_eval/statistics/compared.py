@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from edit_eval.records import Scale
-from edit_eval.statistics.failures import FailedEdits, PairedFailures
+from edit_eval.statistics.failure_rates import FailedEdits, PairedFailures
 from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest
 from edit_eval.statistics.intervals import ImageWins
 from edit_eval.statistics.levels import ALPHA

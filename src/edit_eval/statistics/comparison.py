@@ -18,7 +18,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
-from edit_eval.statistics.columns import ScoreColumn, columns_of, group_by_judge, refuse_incomparable
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models, group_by_judge, refuse_incomparable
 from edit_eval.statistics.compared import (
     FAR,
     MOST_NAMED,
@@ -34,7 +34,7 @@ from edit_eval.statistics.compared import (
     SampleDifference,
     family_of,
 )
-from edit_eval.statistics.failures import PairedFailures, compare_failures, count_failed_edits
+from edit_eval.statistics.failure_rates import PairedFailures, compare_failures, count_failed_edits
 from edit_eval.statistics.families import Correction, ranks
 from edit_eval.statistics.gate import hold_against_first
 from edit_eval.statistics.intervals import (
@@ -56,7 +56,8 @@ from edit_eval.statistics.levels import ALPHA, POWER
 from edit_eval.statistics.outcomes import equivalence_margin, outcome
 from edit_eval.statistics.power import clusters_by_signs, clusters_needed, detectable_difference
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
-from edit_eval.statistics.verdict import Verdict, VerdictContext, verdict
+from edit_eval.statistics.verdict import Verdict, verdict
+from edit_eval.statistics.verdict_context import VerdictContext
 from edit_eval.text import Text
 
 SCHEMA = 3
@@ -198,13 +199,16 @@ def compare(
     )
 
 
-def compare_models(results: Results, known: VerdictContext | None = None) -> Comparison | None:
+def compare_models(
+    results: Results, known: VerdictContext | None = None, columns: Sequence[ScoreColumn] | None = None
+) -> Comparison | None:
     """Compares the edit models of one run: the numbers of `edit-eval compare RUN`; None with fewer than two.
 
-    Differences between the models and notes on the run are left out. What is `known` is as for `compare`.
+    Differences between the models and notes on the run are left out. What is `known` is as for `compare`; `columns` are
+    those of `columns_of_models`, if they are at hand.
     """
-    columns = columns_to_test(results)
-    return compare(columns, known=known) if columns and len(results.edit_models) > 1 else None
+    testable = _select_testable(columns_of_models(results) if columns is None else columns)
+    return compare(testable, known=known) if testable and len(results.edit_models) > 1 else None
 
 
 def columns_to_test(results: Results, score: str | None = None) -> list[ScoreColumn]:
@@ -213,7 +217,10 @@ def columns_to_test(results: Results, score: str | None = None) -> list[ScoreCol
     A judge that lacks the source of a sample that it scored, or has no sample to score, is left out: its pairs cannot
     be tested.
     """
-    columns = _columns(results, score)
+    return _select_testable(columns_of_models(results, score))
+
+
+def _select_testable(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     testable = {
         judge: all(
             column.scores and all(column.clusters[s] for s, score in column.scores.items() if score is not None)
@@ -224,18 +231,12 @@ def columns_to_test(results: Results, score: str | None = None) -> list[ScoreCol
     return [column for column in columns if testable[column.judge]]
 
 
-def verdict_on_models(results: Results, comparison: Comparison | None, known: VerdictContext) -> Verdict:
-    """Returns the verdict of a run: on what `compare_models` found of it, and on judges that this left out."""
-    columns = _columns(results)
+def verdict_on_models(comparison: Comparison | None, known: VerdictContext, columns: Sequence[ScoreColumn]) -> Verdict:
+    """Returns the verdict of a run: on what `compare_models` found of its `columns`, and on judges left out there."""
     tested = {column.judge for column in comparison.columns} if comparison else set()
     others = tuple(_column_summary(column, None, None) for column in columns if column.judge not in tested)
     paired_tests = comparison or PairedTests((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
     return verdict(columns, PairedTests((*paired_tests.columns, *others), paired_tests.pairs, paired_tests.gate), known)
-
-
-def _columns(results: Results, score: str | None = None) -> list[ScoreColumn]:
-    columns = columns_of(results, {judge: {} for judge in results.judges}, score=score)
-    return [replace(column, name=column.edit_model) for column in columns]
 
 
 class _Both:
@@ -248,6 +249,7 @@ class _Both:
         self.of_a, self.of_b = np.array(scores, dtype=np.float64)  # None becomes NaN
         self.differences = self.of_a - self.of_b
         self.held = ~np.isnan(self.differences)
+        self.complete = bool(self.held.all()) and not any(any(column.unscored.values()) for column in (a, b))
         self.common = [sample for sample, held in zip(self.shared, self.held.tolist(), strict=True) if held]
         self.groups = a.groups(self.shared)
         if any(not a.clusters[sample] for sample in self.common):
@@ -272,6 +274,8 @@ class _Both:
 
     def bound(self, of_a: float, of_b: float) -> float | None:
         """Returns the mean difference over all shared samples, with `of_a` and `of_b` for missing scores of a and b."""
+        if self.complete:
+            return finite(mean(self.differences, self.groups))
         values = [self.a.bound(sample, of_a) - self.b.bound(sample, of_b) for sample in self.shared]
         return finite(mean(np.array(values, dtype=np.float64), self.groups))
 

@@ -20,7 +20,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.compared import Candidate, Gate, Pair, Reason
-from edit_eval.statistics.failures import PairedFailures, with_adjusted_p
+from edit_eval.statistics.failure_rates import PairedFailures, with_adjusted_p
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
     Estimate,

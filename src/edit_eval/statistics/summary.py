@@ -30,6 +30,7 @@ from edit_eval.statistics.battles import (
     fit_joint_strengths,
     others_may_read,
 )
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
 from edit_eval.statistics.control_counts import fewest
 from edit_eval.statistics.controls import (
@@ -42,12 +43,14 @@ from edit_eval.statistics.controls import (
     count_needed_controls,
     kind_of,
 )
-from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
+from edit_eval.statistics.failure_rates import ModelEdits, edits_by_model
+from edit_eval.statistics.failures import FailureGroup, every_failure
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.raters import Item, JudgeReadings, judges_of, reading_spread, readings_of, reply_origins
 from edit_eval.statistics.series import Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import RunTiming, compute_timing
-from edit_eval.statistics.verdict import Verdict, VerdictContext, build_context
+from edit_eval.statistics.verdict import Verdict
+from edit_eval.statistics.verdict_context import VerdictContext, build_context
 
 SCHEMA = 3
 
@@ -203,11 +206,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status == "complete"
 
 
-def summarise(results: Results) -> Summary:
+def summarise(results: Results, *, columns: Sequence[ScoreColumn] | None = None) -> Summary:
     """Returns the numbers of a run; what analyses add is in `reporting.analyses.summary_of`.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
-    There is no mean over different models, judges or scores.
+    There is no mean over different models, judges or scores. `columns` are those of `columns_of_models`, if they are at
+    hand.
     """
     entries, battles = entries_of(results), _battles(results, results.provenance.min_coverage)
     of_all, controls = coverage_of(results.coverage_judgements), _controls(results)
@@ -219,7 +223,8 @@ def summarise(results: Results) -> Summary:
         examined=results.provenance.examined,
         battles=battles,
     )
-    compared = compare_models(results, besides)  # whom a judge ranks depends on what is known of it
+    columns = columns_of_models(results) if columns is None else columns
+    compared = compare_models(results, besides, columns)  # whom a judge ranks depends on what is known of it
     reached = [entry.coverage.reached for entry in entries] + [battle.coverage.reached for battle in battles.values()]
     return Summary(
         schema=SCHEMA,
@@ -230,7 +235,7 @@ def summarise(results: Results) -> Summary:
         judges=dict(results.provenance.examined),
         controls=controls,
         results=entries,
-        verdict=verdict_on_models(results, compared, besides),
+        verdict=verdict_on_models(compared, besides, columns),
         comparison=None if compared is None else compared.model_comparison,
         extremes=extremes(results),
         failures=every_failure(results),

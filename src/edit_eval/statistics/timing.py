@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from edit_eval.config.placement import models_written
 from edit_eval.records import Activity, MemoryUse, Results, Spent, Utilisation
@@ -161,6 +160,8 @@ def _shares(activities: Sequence[Activity], wall: float) -> Mapping[str, float]:
     known = [activity for activity in activities if activity.kind in KINDS]
     seconds = dict.fromkeys(KINDS, 0.0)
     if known:
+        import numpy as np  # a fifth of a second, which only a run's times are worth
+
         kinds = np.array([KINDS.index(activity.kind) for activity in known])
         begins = np.clip([activity.begin for activity in known], 0.0, wall)
         ends = np.maximum(begins, np.clip([activity.end for activity in known], 0.0, wall))

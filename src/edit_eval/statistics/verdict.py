@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from edit_eval.records import ExaminedJudge, Results, Scale
-from edit_eval.statistics.aggregates import Coverage
+from edit_eval.records import Scale
 from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattles
 from edit_eval.statistics.compared import More
-from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
 from edit_eval.statistics.levels import ALPHA
-from edit_eval.statistics.raters import count_unscored, reply_origins
-from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
+from edit_eval.statistics.same_pictures import SamePictures
 from edit_eval.statistics.series import gain
+from edit_eval.statistics.verdict_context import Sees, VerdictContext
+from edit_eval.statistics.votes import VoteCounts
 
 if TYPE_CHECKING:
     from edit_eval.statistics.columns import ScoreColumn
@@ -46,8 +44,6 @@ margin; `fails_more`: the others do, and scores decide nothing; `trade`: scores 
 `judges_disagree`: one shows what another shows the opposite of; `judge_unfit`: no judge tells edits from controls;
 `alone`: one edit model; `not_comparable`: nothing is scored in both; `no_order`: nobody leads all others, or judges
 have different ones ahead, which may be chance; `no_answer`: no score, or not the least difference. docs/glossary.md"""
-Sees = Literal["last", "not_last", "unknown", "off"]
-"""Where a judge puts its controls; `unknown` if they do not show it, `off` if they were turned off."""
 
 MOST_DOTS = 500
 """With more pictures that many of them are drawn, evenly spaced in the order of their differences."""
@@ -257,6 +253,7 @@ class Advice(msgspec.Struct, frozen=True):
         "choose",
         "compare",
         "vote",
+        "votes",
         "same_samples",
         "audit",
         "audit_language",
@@ -298,6 +295,8 @@ class Verdict(msgspec.Struct, frozen=True):
     same_pictures: tuple[SamePictures, ...] = ()
     """Pairs of edit models that made the same pixels for more than half of their edits."""
     gate: Replacement | None = None
+    votes: VoteCounts | None = None
+    """What people have said; they enter no score. None if nobody has voted."""
 
     @property
     def eligible_opinions(self) -> tuple[Opinion, ...]:
@@ -318,79 +317,6 @@ class Verdict(msgspec.Struct, frozen=True):
     def is_unanimous(self) -> bool:
         """True if all that have a say come to the same."""
         return len({opinion.conclusion for opinion in self.eligible_opinions}) <= 1
-
-
-@dataclass(frozen=True)
-class VerdictContext:
-    """What is known besides scores."""
-
-    sees: Mapping[str, Sees] = field(default_factory=dict)
-    examined: Mapping[str, str] = field(default_factory=dict)
-    complete: bool = True
-    unscored: Mapping[str, int] = field(default_factory=dict)
-    """How many headlines ended without a score, by their status; `no_file`: finished edits whose file is not there."""
-    same_pictures: Sequence[SamePictures] = ()
-    battles: Mapping[str, JudgeBattles] = field(default_factory=dict)
-    """`battles` of the summary."""
-    controls: int = 0
-    """How many samples with controls may show that a judge sees edits; 0 if that takes more pictures."""
-
-
-def build_context(
-    results: Sequence[Results],
-    *,
-    complete: bool,
-    coverage: Coverage,
-    controls: RunControls,
-    examined: Mapping[str, ExaminedJudge],
-    battles: Mapping[str, JudgeBattles],
-) -> VerdictContext:
-    """Returns what is known of runs whose summary has these parts; `examined` are its `judges`."""
-    of_judges, none = controls.judges, controls.samples == 0
-    without: Sees = "unknown" if controls.automatic else "off"
-    words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
-    judges = dict.fromkeys(judge for result in results for judge in result.every_judge)
-    asked = {judge for result in results for judge, given in reply_origins(result).items() if given == "asked"}
-    return VerdictContext(
-        sees={
-            judge: words[of_judges[judge].last] if judge in of_judges else without
-            for judge in judges
-            if judge in of_judges or (none and judge in asked)
-        },
-        examined={judge: examination.ended for judge, examination in examined.items()},
-        complete=complete,
-        unscored=count_unscored(coverage.by_status, results),
-        same_pictures=[pair for result in results for pair in same_pictures(pixels_of(result))],
-        battles=battles,
-        controls=controls.wanted,
-    )
-
-
-def merge_contexts(known: Sequence[VerdictContext]) -> VerdictContext:
-    """Returns what is known of several runs: of a judge the worst, of failures the sum."""
-    gravest: Sequence[Sees] = ("not_last", "off", "unknown", "last")
-    judges = dict.fromkeys(judge for run in known for judge in run.sees)
-    unscored: dict[str, int] = {}
-    examined: dict[str, str] = {}
-    for run in known:
-        for status, count in run.unscored.items():
-            unscored[status] = unscored.get(status, 0) + count
-        for judge, ended in run.examined.items():
-            examined[judge] = min(examined.get(judge, ended), ended, key=_gravity)
-    return VerdictContext(
-        sees={of: min((run.sees[of] for run in known if of in run.sees), key=gravest.index) for of in judges},
-        examined=examined,
-        complete=all(run.complete for run in known),
-        unscored=unscored,
-        same_pictures=[pair for run in known for pair in run.same_pictures],
-        controls=max((run.controls for run in known), default=0),
-    )
-
-
-def _gravity(ended: str) -> int:
-    """Returns the place of how an examination ended, the worst first; any other word says that nothing is known."""
-    worst = ("failed", "", "limited", "passed")
-    return worst.index(ended if ended in worst else "")
 
 
 def verdict(
@@ -700,8 +626,23 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
     return ("ahead", first) if first else (counted[0].kind, "")
 
 
+def add_votes(verdict: Verdict, votes: VoteCounts) -> Verdict:
+    """Returns a verdict that knows of people's votes, whose advice to vote is then to see how sure these are."""
+    steps = [msgspec.structs.replace(step, kind="votes") if step.kind == "vote" else step for step in verdict.next]
+    return msgspec.structs.replace(verdict, votes=votes, next=tuple(steps))
+
+
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names: Sequence[str]) -> Iterable[Advice]:
-    steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions, known)]
+    files = known.unscored.get("no_file")
+    lacking = [Advice("files", files)] if files else []
+    first = kind in ("not_comparable", "no_answer")  # they may be why
+    steps = [
+        *_urgent(kind, opinions, known, lacking if first else ()),
+        *_for_the_answer(kind, opinions, names),
+        *([] if first else lacking),
+        *_for_trust(opinions),
+        *_for_sight("off", opinions, known),  # somebody wanted it so
+    ]
     unseen = [
         contest.images
         for opinion in opinions
@@ -719,17 +660,27 @@ def _rests_on_few(contest: Contest) -> bool:
     return undone or contest.wins + contest.losses < FEWEST_CLUSTERS
 
 
-def _urgent(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
+def _urgent(
+    kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, lacking: Sequence[Advice]
+) -> Iterable[Advice]:
+    """Yields what no picture more can mend: a run that is not finished, and judges of whom nothing good is known."""
     if not known.complete:
         yield Advice("finish")
     if blind := tuple(opinion.judge for opinion in opinions if opinion.sees == "not_last"):
         yield Advice("other_judge", names=blind)
-    if files := known.unscored.get("no_file"):
-        yield Advice("files", files)
+    if unfit := tuple(opinion.judge for opinion in opinions if opinion.examined == "failed"):
+        yield Advice("failed_audit", names=unfit)
+    yield from lacking
     if failed := {s: n for s, n in known.unscored.items() if s not in ("pending", "skipped", "no_file")}:
         yield Advice("retry", sum(failed.values()), tuple(failed))
     if kind == "not_comparable":
         yield Advice("same_samples")
+    yield from _for_sight("unknown", opinions, known)
+
+
+def _for_sight(sees: Sees, opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
+    if unseen := tuple(opinion.judge for opinion in opinions if opinion.sees == sees):
+        yield Advice("controls", known.controls, names=unseen)
 
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
@@ -784,10 +735,7 @@ def _nearest(opinion: Opinion) -> Contest | None:
     return next((contest for contest in unsure if contest.kind != "level"), unsure[0] if unsure else None)
 
 
-def _for_trust(opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
-    failed = tuple(opinion.judge for opinion in opinions if opinion.examined == "failed")
-    if failed:
-        yield Advice("failed_audit", names=failed)
+def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
     elsewhere = tuple(opinion.judge for opinion in opinions if opinion.examined == "other_language")
     tested = (None, "passed", "limited", "failed", "other_language")
     doubted = tuple(opinion.judge for opinion in opinions if opinion.examined not in tested)
@@ -795,6 +743,3 @@ def _for_trust(opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[A
         yield Advice("audit", names=doubted)
     if elsewhere:
         yield Advice("audit_language", names=elsewhere)
-    unseen = tuple(opinion.judge for opinion in opinions if opinion.sees in ("off", "unknown"))
-    if unseen:
-        yield Advice("controls", known.controls, names=unseen)

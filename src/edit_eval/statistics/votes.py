@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from edit_eval.records import NO_EDIT, Judgement, Sample, Status
 
 SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "both_bad": 0.5}
@@ -63,6 +65,30 @@ class Vote:
     def group(self) -> str:
         """Cluster of the vote."""
         return self.cluster or self.sample_id
+
+
+class VoteCounts(msgspec.Struct, frozen=True):
+    """Votes as they were given: no weights, no model of them."""
+
+    votes: int
+    """Skipped ones do not count."""
+    wins: Mapping[str, int]
+    """By edit model, the most first."""
+    ties: int
+    """Both are equally good, or both bad."""
+
+
+def count_votes(votes: Iterable[Vote]) -> VoteCounts:
+    """Counts how often each edit model was preferred; one that never was has 0."""
+    wins, ties, given = dict[str, int](), 0, 0
+    for vote in votes:
+        if vote.choice not in SHARES:
+            continue
+        given += 1
+        for model, won in ((vote.left, vote.choice == "left"), (vote.right, vote.choice == "right")):
+            wins[model] = wins.get(model, 0) + won
+        ties += vote.choice in ("tie", "both_bad")
+    return VoteCounts(given, dict(sorted(wins.items(), key=lambda row: (-row[1], row[0]))), ties)
 
 
 def ratings_of(votes: Iterable[Vote]) -> list[Rating]:

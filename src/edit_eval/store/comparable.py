@@ -23,7 +23,7 @@ from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, colum
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.same_pictures import Pixels, pixels_of, same_pictures
 from edit_eval.statistics.summary import context_of_run
-from edit_eval.statistics.verdict import VerdictContext, merge_contexts
+from edit_eval.statistics.verdict_context import VerdictContext, merge_contexts
 from edit_eval.store.examined import Examination
 from edit_eval.text import Text, join_texts
 

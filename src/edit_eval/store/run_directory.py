@@ -32,11 +32,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import yaml
-from filelock import FileLock, Timeout
 
 from edit_eval.config.placement import strip_placement
 from edit_eval.config.yaml_text import parse_ours
@@ -47,6 +46,9 @@ from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporar
 from edit_eval.records import Picture, Sample, no_garbage
 from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
 from edit_eval.text import Text
+
+if TYPE_CHECKING:  # imports asyncio and ssl, which a reader does not wait for
+    from filelock import FileLock
 
 JOURNALS = ("edits", "replies", "events")
 LIVE, SHARDS, DERIVED = "live.json", "shards", "derived.jsonl"
@@ -108,6 +110,8 @@ class RunDirectory:
         Engines of shards have a lock each, and hold the run's only while they enter. Also raises for a folder with
         foreign files or links in it, or without write permission; `CannotWrite` if the disk is full.
         """
+        from filelock import FileLock, Timeout
+
         refuse_copy(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -166,6 +170,8 @@ class RunDirectory:
                     )
                 )
         (self.path / SHARDS).mkdir(exist_ok=True)
+        from filelock import FileLock, Timeout
+
         own = FileLock(self.path / SHARDS / f"{shard.stem}.lock")
         try:
             own.acquire(timeout=0)
@@ -554,8 +560,12 @@ def shards_known(folder: Path) -> list[Shard]:
 
 def shards_at_work(folder: Path) -> list[str]:
     """Returns the stems of the shards whose lock is held."""
+    if not (locks := _list_files(folder, "*-of-*.lock")):
+        return []
+    from filelock import FileLock, Timeout
+
     held = []
-    for path in _list_files(folder, "*-of-*.lock"):
+    for path in locks:
         lock = FileLock(path)
         try:
             lock.acquire(timeout=0)

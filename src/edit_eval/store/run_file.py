@@ -47,6 +47,8 @@ from edit_eval.store.run_directory import (
 from edit_eval.text import Text
 
 SUFFIX = ".edit-eval"
+_OPENED: dict[Path, Path] = {}
+"""By the folder in which a run in one file was unpacked, that file."""
 SOURCES = "sources"
 FORMAT = 1
 ROOMS = ("config", "environment", "samples", *JOURNALS, "votes", "images", "passports", "stored", DERIVED)
@@ -69,7 +71,16 @@ class RunFileList(msgspec.Struct):
 def open_run_path(path: Path) -> Path:
     """Returns the folder of a run: the path itself, the only run in a service's ledger, or where a run in one file is
     unpacked. Raises `RunDirectoryError` for a file that is no whole run."""
-    return _unpack(path) if path.is_file() else resolve_ledger(path)
+    if not path.is_file():
+        return resolve_ledger(path)
+    folder = _unpack(path)
+    _OPENED[folder] = path
+    return folder
+
+
+def find_run_file(run: Path) -> Path:
+    """Returns what to call a run by: the file that it came in, if this process has opened one, else its folder."""
+    return _OPENED.get(run, run)
 
 
 def describe_copy(run: Path) -> str:

@@ -34,6 +34,7 @@ from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_run_journals, refuse_to_resume, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard, refuse_copy, what_mends
+from edit_eval.store.votes import carry_votes
 from edit_eval.text import Text, join_texts, pluralize
 
 RUNS = Path("runs")
@@ -394,7 +395,8 @@ def previous_evaluation_note(directory: RunDirectory, now: Experiment) -> str:
 def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
     """Copies successful edits and replies with equal keys from `source` into this run.
 
-    Returns a one-line count. Pictures are hard-linked if the file system allows it, otherwise copied.
+    People's votes on these edits come with them. Returns a one-line count.
+    Pictures are hard-linked if the file system allows it, otherwise copied.
     """
     edits = {edit.key: edit for edit in source.read("edits").decode_lines(Edit)}
     taken = 0
@@ -416,7 +418,10 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
     judged, waiting = _reuse_replies(source, directory, matrix)
     matrix.critiques.apply_critiques()
     directory.sync()
-    taken_over = Text("{}: {} and {} are reused", source.path, pluralize(taken, "edit"), pluralize(judged, "judgement"))
+    counts = pluralize(taken, "edit"), pluralize(judged, "judgement")
+    taken_over = Text("{}: {} and {} are reused", source.path, *counts)
+    if votes := carry_votes(source.path, directory.path, matrix.edits):
+        taken_over = Text("{}: {}, {} and {} are reused", source.path, *counts, pluralize(votes, "vote"))
     if waiting:
         return Text("{}; and of {}, each as soon as an edit has its pixels", taken_over, pluralize(waiting, "answer"))
     return taken_over

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,11 @@ def read_votes(run: Path, edits: Iterable[Edit]) -> Votes:
     return Votes(tuple(kept), len(good) - len(kept), damage)
 
 
+def votes_version(run: Path) -> str:
+    """Returns a word that is another one after each vote."""
+    return ",".join(str(path.stat().st_size) for path in segments(run / VOTES))
+
+
 def _last(run: Path, damage: Damage) -> dict[tuple[str, str], VoteLine]:
     last: dict[tuple[str, str], VoteLine] = {}
     for line in read(run / VOTES, damage).decode_lines(VoteLine):
@@ -116,14 +122,16 @@ class Ballot:
         self._folder = run / VOTES
         self._segment: Segment | None = None
 
-    def add(self, line: VoteLine) -> None:
-        """Writes and syncs a line: it survives a crash of the machine once this returns. Raises `OSError`."""
-        record = {field: getattr(line, field) for field in line.__struct_fields__}
-        if self._segment is None:
-            self._segment = self._create_segment(record)
-        else:
-            self._segment.append(record)
-        self._segment.sync()
+    def add(self, *lines: VoteLine) -> None:
+        """Writes and syncs lines: they survive a crash of the machine once this returns. Raises `OSError`."""
+        for line in lines:
+            record = {field: getattr(line, field) for field in line.__struct_fields__}
+            if self._segment is None:
+                self._segment = self._create_segment(record)
+            else:
+                self._segment.append(record)
+        if self._segment is not None:
+            self._segment.sync()
 
     def _create_segment(self, record: Mapping[str, Any]) -> Segment:
         if self._folder.is_symlink():
@@ -141,6 +149,25 @@ class Ballot:
         """Closes the segment."""
         if self._segment is not None:
             self._segment.close()
+
+
+def carry_votes(source: Path, run: Path, edits: Iterable[Edit]) -> int:
+    """Copies the votes of another run on the very edits of this one, each once; returns how many were new here.
+
+    An edit's key tells whether it is the same; the caller has checked both runs for links. Raises `OSError`.
+    """
+    there = {(edit.key, edit.edit_model, edit.sample_id) for edit in edits}
+    known = _last(run, Damage())
+    new = [
+        line
+        for place, line in _last(source, Damage()).items()
+        if place not in known
+        and _is_vote(line)
+        and {(line.left_key, line.left, line.sample), (line.right_key, line.right, line.sample)} <= there
+    ]
+    with closing(Ballot(run)) as ballot:
+        ballot.add(*new)
+    return len(new)
 
 
 # -- as files --

@@ -40,8 +40,18 @@ def examine(folder: Path, run: str = "run", **changes: Any) -> Audit:
         run_dir=folder / run,
         folder=folder / "passports",
         size=128,
+        before=lambda questions, cost: TOLD.update({run: (questions, cost)}),
         **{"scenes": 1, **options},
     )
+
+
+TOLD: dict[str, tuple[int, float | None]] = {}
+"""By run, what was said of it before it began."""
+
+
+def test_how_much_it_asks_is_said_before_it_begins(made: Audit) -> None:
+    answers = sum(len(reading) for row in made.run.results.judgements for reading in row.readings)
+    assert TOLD["run"] == (answers, None)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ import yaml
 from PIL import Image
 
 from closed_providers import JUDGE, Providers
+from drawn_pages import read_file
 from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.timeline import read_timeline
@@ -130,7 +131,7 @@ def test_four_providers_and_a_local_model_are_killed_resumed_and_paid_once(tmp_p
         assert not counted["edit:nano"].told
         for journal in (tmp_path / "run").rglob("*"):
             if journal.is_file() and journal.suffix in (".jsonl", ".json", ".yaml", ".log", ".html", ".md"):
-                assert "key-of-" not in journal.read_text("utf-8", "replace"), journal
+                assert b"key-of-" not in read_file(journal), journal
         status = command(tmp_path, "status", "run", "--json")
         document = json.loads(ended(status))
         assert {bill["model"] for bill in document["spent"]} == {*(f"edit:{name}" for name in MODELS), "judge:asked"}

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from command_lines import Command, caller, one_error
+from drawn_pages import read_page
 from edit_eval import cli, run
 from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.yaml_text import read_file
@@ -72,7 +73,7 @@ def test_four_commands_from_twenty_photographs_to_a_verdict(
     assert f"{2 * COUNT} of {2 * COUNT} scored" in ran.out
     (run,) = Path("runs").iterdir()
     assert ran.out.endswith(f"report: {run}/report/index.html\n")
-    page = (run / "report" / "index.html").read_text("utf-8")
+    page = read_page(run / "report" / "index.html")
     assert "edits_a" in page
     compared = command("compare", run, "--full")
     assert compared.code == 0, compared.err
@@ -172,6 +173,12 @@ def test_who_judges_is_a_choice_with_its_price_and_the_first_that_works_here_is_
     assert "6  nobody yet: I look and vote myself\n" in first.err
     assert read_file("1.yaml")["judges"] == {}
     assert first.out.endswith("  edit-eval run 1.yaml\n  edit-eval view    # look and vote\n")
+    before = (here / "1.yaml").read_text().partition("judges:")[0]
+    assert command("init", "1.yaml", "--judge", "openai/gpt-6.1-terra").code == 0
+    assert (here / "1.yaml").read_text().partition("judges:")[0] == before
+    assert list(read_file("1.yaml")["judges"]) == ["gpt-6.1-terra"]
+    again = command("init", "1.yaml", "--judge", "gemini/gemini-3.8-flash")
+    one_error(again, 2, "1.yaml has judges already: ")
     install(monkeypatch, gpu(0, 139, 140))
     assert command("init", "2.yaml", "--pictures", "photos").code == 0
     assert read_file("2.yaml")["judges"]["Qwen3.5-27B"]["params"]["model_name"] == LARGE

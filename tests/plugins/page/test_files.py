@@ -18,6 +18,7 @@ from msgspec.structs import replace as changed
 from PIL import Image
 
 from documents import plain
+from drawn_pages import read_page, unpack_page
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.page import page as pages
@@ -52,7 +53,7 @@ def test_half_a_surrogate_pair_does_not_stop_the_report(complete: Report, tmp_pa
     broken = unscored(first, Status.UNPARSEABLE, "no number in \ud800")
     write_report(replace(complete.results, judgements=(broken, *rest)), complete.summary, tmp_path)
     for name in ("scores.csv", "replies.jsonl", "index.html"):
-        assert "\\ud800" in (tmp_path / name).read_text(encoding="utf-8")
+        assert "\\ud800" in read_page(tmp_path / name)
 
 
 def test_the_same_run_gives_the_same_bytes(several: Report) -> None:
@@ -142,7 +143,7 @@ def leads_out(page: str, beside: Collection[str] = ()) -> list[str]:
 @pytest.mark.check
 def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser: Any) -> None:
     page = sent(made, tmp_path, "report.html")
-    html = page.read_text("utf-8")
+    html = read_page(page)
     assert leads_out(html) == []
     assert leads_out('<a href="../images/a.png">') == ["../images/a.png"]
     assert leads_out('{"file":"file:///home/a.png"}') == ["file:///home/a.png"]
@@ -189,7 +190,7 @@ def test_no_folder_of_this_machine_is_sent(made: Results, tmp_path: Path, name: 
     )
     written = export(told, summarise(told), tmp_path / "sent" / name, language="en")
     files = [written] if written.is_file() else [path for path in written.iterdir() if path.is_file()]
-    texts = {path.name: path.read_text("utf-8") for path in files}
+    texts = {path.name: read_page(path) for path in files}
     assert {file for file, text in texts.items() if str(tmp_path) in text} == set()
     page = texts.get("index.html") or texts["report.html"]
     assert "…/my.csv" in page
@@ -222,8 +223,8 @@ def test_a_zip_is_that_folder(made: Results, tmp_path: Path) -> None:
     with zipfile.ZipFile(packed) as file:
         assert file.testzip() is None
         names = set(file.namelist())
-        assert leads_out(file.read("report/index.html").decode(), {name[7:] for name in names}) == []
-        assert all(str(tmp_path).encode() not in file.read(name) for name in names)
+        assert leads_out(unpack_page(file.read("report/index.html").decode()), {name[7:] for name in names}) == []
+        assert all(str(tmp_path) not in unpack_page(file.read(name).decode("utf-8", "replace")) for name in names)
         sizes = {Image.open(io.BytesIO(file.read(name))).size for name in names if name.endswith(".jpg")}
         assert sizes == {(64, 48)}
     assert {"report/index.html", "report/pictures/00000.jpg", "report/summary.json"} <= names
@@ -243,7 +244,7 @@ def test_a_page_of_some_samples_has_their_numbers_and_says_so(made: Results, tmp
         assert {row["sample_id"] for row in csv.DictReader(file)} == set(ids)
     summary = json.loads((folder / "summary.json").read_text())
     assert {entry["coverage"]["total"] for entry in summary["results"]} == {2}
-    html = (folder / "index.html").read_text("utf-8")
+    html = read_page(folder / "index.html")
     assert "2 of 6 samples, chosen by hand" in html
     assert made.samples[0].id not in html
     assert len(list((folder / "pictures").iterdir())) == 6

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +17,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace as changed
 
+from edit_eval.plugins.page import page as page_module
 from edit_eval.records import Results, Status
 from edit_eval.reporting.report import write_report
 from edit_eval.statistics.summary import summarise
@@ -338,3 +341,34 @@ def test_a_browser_set_to_chinese_shows_chinese_until_its_reader_chooses(several
     assert tab.evaluate("document.documentElement.lang") == "en"
     elsewhere = open_page(several, locale="de-DE")
     assert elsewhere.locator("#breakdown h2").inner_text() == "Breakdown"
+
+
+def test_of_very_many_pictures_the_thumbnails_stay_beside_the_page(
+    tmp_path: Path, open_page: OpenPage, browser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "MOST_EMBEDDED", 17)
+    run = build_run(tmp_path, samples=6, size=(96, 72), edit_models=("first", "second"))
+    assert len(report_on(run).thumbnails) == 12, "without digests none of the edits' are kept"
+    known = replace(
+        run, edits=tuple(replace(edit, pixels=f"{number:032x}" * 2) for number, edit in enumerate(run.edits, start=1))
+    )
+    monkeypatch.setattr(page_module, "MOST_EMBEDDED", 18)
+    assert len(report_on(known).thumbnails) == 18
+    monkeypatch.setattr(page_module, "MOST_EMBEDDED", 17)
+    report = report_on(known)
+    assert report.thumbnails == []
+    folder = report.folder / "thumbnails"
+    assert len(list(folder.iterdir())) == 18
+    open_page(report).wait_for_function(
+        "() => [...document.querySelectorAll('.card img')].filter((one) => one.naturalWidth === 96).length === 18"
+    )
+    old, file = time.time() - 60, folder / f"{1:032x}"
+    copy = file.with_suffix(".webp")
+    os.utime(copy, (old, old))
+    report_on(known)
+    assert copy.stat().st_mtime > old + 30, "older than its picture, it is made again"
+    shutil.rmtree(folder)
+    tab = browser.new_page()
+    tab.goto((report.folder / "index.html").as_uri())
+    tab.locator(".card .frame.missing", has_text="the folder thumbnails is not beside this page").first.wait_for()
+    tab.close()

@@ -426,6 +426,18 @@ def test_what_a_run_at_work_shows_is_text(tmp_path: Path) -> None:
     assert "owned" not in text
 
 
+def test_nobody_is_told_to_try_again_what_has_no_file() -> None:
+    """A retry would read the same folder, and fail again."""
+    shown = "\n".join(printed(RESULTS))
+    assert "have no file" not in shown
+    lost = {row.sample_id: "no edit" for row in EDITS if row.status is Status.EDIT_FAILED}
+    provenance = RESULTS.provenance
+    provenance = replace(provenance, resolved={**provenance.resolved, "lacking": {"qwen": lost}})
+    shown = "\n".join(printed(replace(RESULTS, provenance=provenance)))
+    assert "to add edits that have no file, put them in their folder" in shown
+    assert shown.endswith("--retry refused"), "what a judge refused can still be asked again"
+
+
 def test_refused_edits_have_a_column_of_their_own_and_nobody_is_told_to_ask_for_them_again() -> None:
     columns = r"done +failed +given up +refused +skipped"
     assert not re.search(columns, "\n".join(printed(RESULTS)))

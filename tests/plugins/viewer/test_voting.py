@@ -59,7 +59,12 @@ def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
     after = run.summary
     said = dict(after.analyses)
     [votes], [people] = said.pop("votes"), said.pop("people")
-    assert msgspec.structs.replace(after, analyses=said) == before, "in no other number"
+    assert (after.verdict.votes.votes, after.verdict.votes.ties) == (4, 2)
+    verdict = msgspec.structs.replace(after.verdict, votes=None)
+    noted = [note for note in after.notes if note.startswith("Of 4 votes ")]
+    notes = [note for note in after.notes if note not in noted]
+    same = msgspec.structs.replace(after, analyses=said, verdict=verdict, notes=notes)
+    assert (same, len(noted)) == (before, 1), "in no other number"
     assert votes.votes == 4
     assert sum(pair.answers for pair in people.pairs) == 4
 
@@ -117,12 +122,17 @@ def test_a_vote_can_be_taken_back_and_the_votes_say_what_they_have_settled(polls
 def test_nobody_sees_a_pair_twice_and_it_ends(polls: Viewer, folder: Path) -> None:
     """30 samples, three pairs of models each."""
     task, shown = following(polls, "Ann"), set()
+    assert (task["there"], task.get("result")) == (90, None)
     while not task.get("done"):
         pair = frozenset((task["left"]["file"], task["right"]["file"]))
         assert pair not in shown
         shown.add(pair)
-        task = vote(polls, task, "Ann", "skip" if len(shown) % 3 else "left")
+        task = vote(polls, task, "Ann", "skip" if len(shown) % 3 else "left" if len(shown) % 2 else "right")
     assert len(shown) == 90
+    assert task["mine"] == task["there"] == 30, "a goal is never more than the pairs that are left to vote on"
+    assert task["result"]["command"] == f"edit-eval votes {folder / 'first'}"
+    page = polls.ask("GET", task["result"]["page"]).body.decode()
+    assert "Of 30 votes " in page
     again = following(polls, "Ben")
     assert not again.get("done")
 

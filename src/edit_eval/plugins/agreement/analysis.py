@@ -34,7 +34,7 @@ from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, Sourc
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.table import Sheet
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.failures import failure_interval
+from edit_eval.statistics.failure_rates import failure_interval
 from edit_eval.statistics.intervals import cluster_codes
 from edit_eval.statistics.ordinal import alpha
 from edit_eval.statistics.people import read_people

@@ -11,7 +11,7 @@ the same as the judge's own. So it is resumed, spread over devices and kept like
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ import msgspec
 from msgspec import structs
 
 from edit_eval import __version__
+from edit_eval.asking import count_questions, load_samples, make_experiment
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
 from edit_eval.config.components import import_registered
@@ -29,6 +30,7 @@ from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.execution.prices import estimate_cost, prices_of
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.examiner import read_server_descriptions
@@ -134,6 +136,7 @@ def audit(
     judged: Path | None = None,
     spectator: Spectator | None = None,
     command: Sequence[str] = (),
+    before: Callable[[int, float | None], object] | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Audit:
     """Examines a judge of a configuration, or resumes that; its benchmark and its edit models are not used.
@@ -141,8 +144,9 @@ def audit(
     `judge` names one of several. `seed` chooses the scenes (None: new ones once the last audit has ended), `scenes` is
     their number per category, `size` their width. With `people` (a file, or a folder: `read_people`) it is also
     compared with people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by
-    default to `passports` in the user's cache; everything else goes into a run directory. Raises the same as
-    `evaluate`.
+    default to `passports` in the user's cache; everything else goes into a run directory. `before` is told how many
+    questions all of it is, and about how many US dollars (None: not known, or nothing). Raises the same as `evaluate`,
+    and what `before` raises.
     """
     if not isinstance(configuration, Configuration):
         taken = [name for name in NOT_TAKEN if options.get(name)]
@@ -160,6 +164,10 @@ def audit(
         seed = _find_seed(run_dir) if run_dir is not None else None
         seed = passports.next_seed(subject, passports.tries_at_its_server(folder, subject)) if seed is None else seed
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
+    if before is not None:
+        questions_asked = count_questions(make_experiment(trial, load_samples(trial)))
+        work = {f"judge:{examined.name}": (questions_asked, 0)}
+        before(questions_asked, estimate_cost(prices_of(trial), work))
     run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
     pictures = max(len(question.shows) for question in questions)
     judge_findings = findings(run.results, examined.name, pictures=pictures, people=beside.measures)

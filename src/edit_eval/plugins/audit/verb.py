@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from edit_eval.verbs.command_line import Config, RunDir, answer, end_if_short
+from edit_eval.reporting.language import translate
+from edit_eval.text import Text
+from edit_eval.verbs.command_line import Config, RunDir, answer, end_if_short, say, wants_json
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
@@ -70,11 +72,21 @@ class AuditVerb(Verb):
             people=people,
             judged=judged,
             command=("edit-eval", *sys.argv[1:]),
+            before=_say_how_much,
             devices=devices,
             overrides=set_ or (),
         )
         answer_audited(made)
         end_if_short(made.passport.verdict != "passed")
+
+
+def _say_how_much(questions: int, cost: float | None) -> None:
+    """Says what an audit asks, and lets whoever sits at a terminal leave it."""
+    said = Text("the audit asks {:,} questions in all; `--scenes` makes it shorter", questions)
+    say(said if cost is None else Text("{}; about {:,.2f} USD", said, cost))
+    here = not wants_json() and sys.stdin.isatty() and sys.stderr.isatty()
+    if here and not typer.confirm(translate(Text("Begin?")), default=True, err=True):
+        raise typer.Exit
 
 
 def answer_audited(made: Audit) -> None:

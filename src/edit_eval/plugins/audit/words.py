@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,12 +11,12 @@ from edit_eval.plugins.audit.drift import Drift
 from edit_eval.plugins.audit.passports import EDITED, PassportVerdict, Try
 from edit_eval.plugins.audit.sheet import failure_words
 from edit_eval.reporting import formats
-from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.formats import format_signed, p_value
 from edit_eval.reporting.names import name_of
-from edit_eval.statistics.comparison import Comparison
-from edit_eval.store.comparable import Note
 from edit_eval.text import Text, join_texts
+
+if TYPE_CHECKING:
+    from edit_eval.statistics.comparison import Comparison
 
 NAMED = 4
 """Number of failed measures named in a judge's line."""
@@ -140,5 +141,8 @@ def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
 
 def drift_lines(comparison: Comparison) -> list[Text]:
     """Returns why runs must not be compared: judges that have drifted between them."""
+    from edit_eval.reporting.comparison import note_words
+    from edit_eval.store.comparable import Note
+
     drifted = [note for note in comparison.notes if isinstance(note, Note) and note.kind == "moved"]
     return [Text("{}; `--allow-drift` compares anyway", note_words(note)) for note in drifted]

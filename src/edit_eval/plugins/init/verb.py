@@ -37,7 +37,7 @@ class InitVerb(Verb):
     """Write a configuration for your pictures and models.
 
     It is checked, and the next command is printed. In a terminal it asks for what is not given. Pictures without
-    instructions get a table to fill in.
+    instructions get a table to fill in. Of a file that is there and has no judge, `--judge` alone adds one.
     """
 
     about: ClassVar = {"group": "To begin", "before": "doctor"}
@@ -79,7 +79,14 @@ class InitVerb(Verb):
         force: Force = False,
     ) -> None:
         """Writes it, and says what to type next."""
-        from edit_eval.plugins.init.writing import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
+        from edit_eval.config.shorthand import read_judge_flag
+        from edit_eval.plugins.init.writing import (
+            STANDARD,
+            add_judges,
+            copy_shipped,
+            refuse_to_overwrite,
+            write_configuration,
+        )
 
         if from_ is not None:
             if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):
@@ -88,6 +95,9 @@ class InitVerb(Verb):
             refuse_to_overwrite(file, force)
             return _say_and_check(copy_shipped(from_, file))
         file = file or Path(STANDARD)
+        if judge and not (force or any((pictures, edits, instruction, field))) and file.is_file():
+            drafts = [read_judge_flag(name) for name in _names(judge)]
+            return _say_and_check(add_judges(file, drafts, devices or "auto"))
         refuse_to_overwrite(file, force)
         chosen_pictures, models, judges = _answers(
             pictures, edits or [], judge or [], instruction, _fields(field or [])
@@ -179,12 +189,14 @@ def _with_likely_ones(models: list[ModelDraft], pictures: Pictures) -> list[Mode
 
 def _ask_who_judges(edits: int, read: Callable[[str], list[ModelDraft]]) -> list[ModelDraft]:
     """Asks who judges so many edits (0: not known yet), by numbered choices or as `--judge` takes it."""
-    from edit_eval.plugins.init.writing import list_judge_offers
+    from edit_eval.plugins.init.writing import can_reach_servers, list_judge_offers
 
     offered = list_judge_offers(edits)
     say(Text("Who judges the edits?"))
     for number, judge in enumerate(offered, 1):
         say(Text("  {}  {}", number, judge.words))
+    if not can_reach_servers():
+        say(Text("Judges behind a server need aiohttp: pip install 'edit-eval[openai]'"))
     question = Text("1 to {}, or a judge as `--judge` takes it, such as {}", len(offered), offered[0].answer)
 
     def read_choice(answer: str) -> list[ModelDraft]:

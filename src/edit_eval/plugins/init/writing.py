@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -122,6 +123,28 @@ def write_configuration(
     return Started(file, tuple(others), pictures)
 
 
+_NO_JUDGES = re.compile(r"^judges:[ \t]*(\{[ \t]*\}|null|~)?[ \t]*(#.*)?\n?$", re.MULTILINE)
+
+
+def add_judges(file: Path, judges: Sequence[ModelDraft], devices: str) -> Started:
+    """Writes judges into a configuration that has none; every other line of it stays as it is.
+
+    Raises `ConfigurationError` for a configuration that has judges, or that cannot be read with these.
+    """
+    text = file.read_text(encoding="utf-8")
+    written = parse(text, str(file))
+    if (isinstance(written, Mapping) and written.get("judges")) or len(_NO_JUDGES.findall(text)) > 1:
+        raise ConfigurationError(
+            Text("{} has judges already: write this one below them by hand, or replace the file with --force", file)
+        )
+    block = _models_block("judges", judges, devices, current_language(""), reasons=False)
+    here = _NO_JUDGES.search(text)
+    text = f"{text[: here.start()]}{block}{text[here.end() :]}" if here else f"{text.rstrip()}\n\n{block}"
+    load_configuration(parse(text, str(file)), data_may_be_missing=True)
+    _write(file, text)
+    return Started(file, ())
+
+
 def configuration_text(
     file: str,
     pictures: Pictures,
@@ -134,23 +157,29 @@ def configuration_text(
     language = current_language(str(pictures.section.get("language", "")))
     first_try = f"  # limit: 2    # {translate(_FIRST_TRY, language)}\n"
     blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}, language) + first_try]
-    for key, models in (("edit_models", edits), ("judges", judges)):
-        named = make_names_unique(list(models))
-        where = {
-            name: set_devices(each.section, devices) if each.wants_device else each.section
-            for name, each in named.items()
-        }
-        words: dict[Place, str] = {
-            (key, name, which): each.words for name, each in named.items() for which in ("type", "class_path")
-        }
-        for name, each in named.items():
-            if reasons and each.writes:
-                where[name] = {**where[name], "protocol": {"answer": "reason_then_score"}}
-                words[key, name, "protocol", "answer"] = Text("`score` is several times faster")
-        if not models:
-            words[(key,)] = Text("nobody yet: `edit-eval view` shows the edits and collects votes")
-        blocks.append(_block({key: where}, words, language))
+    blocks.append(_models_block("edit_models", edits, devices, language, reasons=reasons))
+    blocks.append(_models_block("judges", judges, devices, language, reasons=reasons))
     return _head(file, language) + "\n".join(blocks)
+
+
+def _models_block(key: str, models: Sequence[ModelDraft], devices: str, language: str, *, reasons: bool) -> str:
+    """Returns the YAML of edit models, or of judges."""
+    named = make_names_unique(list(models))
+    where = {
+        name: set_devices(each.section, devices) if each.wants_device else each.section for name, each in named.items()
+    }
+    words: dict[Place, str] = {
+        (key, name, which): each.words for name, each in named.items() for which in ("type", "class_path")
+    }
+    for name, each in named.items():
+        if reasons and each.writes:
+            where[name] = {**where[name], "protocol": {"answer": "reason_then_score"}}
+            words[key, name, "protocol", "answer"] = Text("`score` is several times faster")
+    if not models:
+        words[(key,)] = Text(
+            "nobody yet: `edit-eval view` collects votes; `edit-eval init THIS_FILE --judge WHAT` adds one"
+        )
+    return _block({key: where}, words, language)
 
 
 def _head(file: str, language: str) -> str:
@@ -625,10 +654,15 @@ class OfferedJudge(NamedTuple):
     works_here: bool
 
 
+def can_reach_servers() -> bool:
+    """True if what asks judges behind servers is installed."""
+    return find_spec("aiohttp") is not None
+
+
 def list_judge_offers(edits: int) -> list[OfferedJudge]:
     """Returns what is offered for judging so many edits; 0 if their number is not known yet."""
     offered = []
-    makers = import_chat_endpoint()
+    makers, reaches = import_chat_endpoint(), can_reach_servers()
     for api, model in CLOSED.items():
         known = makers and makers.find_judge(f"{api}/{model}")
         if not known:
@@ -636,10 +670,11 @@ def list_judge_offers(edits: int) -> list[OfferedJudge]:
         key, price = known["key"], known["price"]
         there = bool(os.environ.get(key))
         words: str = Text("{} is set", key) if there else Text("needs {}", key)
+        words = words if reaches else Text("{}; needs aiohttp, too", words)
         if price and edits:
             usd = edits * (TYPICAL[0] * price[0] + TYPICAL[1] * price[1]) / 1e6
             words = Text("{}; about {:.2f} USD for {}", words, usd, pluralize(edits, "edit"))
-        offered.append(OfferedJudge(f"{api}/{model}", Text("{}  ({})", f"{api}/{model}", words), there))
+        offered.append(OfferedJudge(f"{api}/{model}", Text("{}  ({})", f"{api}/{model}", words), there and reaches))
     memory = max((gpu.memory or 0 for gpu in LocalMachine().gpus()), default=0)
     weights = LARGE if memory >= NEEDS else SMALL
     here = (

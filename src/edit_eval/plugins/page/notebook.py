@@ -199,7 +199,7 @@ def _row(
     ]
     shown = pictures.address_of_sample(sample)
     row = [
-        _Shown(shown["thumbnail"])
+        _Shown(int(shown["thumbnail"]))
         if shown
         else _Shown(None, translate(Text("The source image is not on this computer."), language))
     ]
@@ -217,7 +217,7 @@ def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
         return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
     shown = pictures.address_of_edit(edit)
     return (
-        _Shown(shown["thumbnail"])
+        _Shown(int(shown["thumbnail"]))
         if shown
         else _Shown(None, translate(Text("The file of this edit is no longer there."), language))
     )

@@ -1,10 +1,12 @@
 """The HTML page: one file that opens from disk without a network, in all languages, light and dark.
 
-It holds, in this order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts);
-our scripts, which build the cards; Vega, which draws the charts; the thumbnails, one element each, written one by one.
-Thumbnails come last so that the page can be used while the browser is still reading tens of megabytes of them; only
-those on screen are decoded. A policy in the page's head allows exactly the page's own scripts and style, by digest,
-and no network requests; Vega's expressions are interpreted, because that policy forbids `eval`.
+It holds, in this order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts,
+compressed on disk, where it would be most of the page); our scripts, which build the cards; Vega, which draws the
+charts; the thumbnails, one element each, written one by one. Thumbnails come last so that the page can be used while
+the browser is still reading tens of megabytes of them; only those on screen are decoded. Of a run of more than
+`MOST_EMBEDDED` pictures the report's page links to the folder of thumbnails beside it instead. A policy in the page's
+head allows exactly the page's own scripts and style, by digest, and no network requests; Vega's expressions are
+interpreted, because that policy forbids `eval`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +40,7 @@ from edit_eval.pictures import write_durably
 from edit_eval.plugins.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.plugins.page.gallery import gallery
 from edit_eval.plugins.page.html import language_markup, page_environment, page_sheet, page_table
-from edit_eval.plugins.page.shown_pictures import PageFiles, PictureAddresses, thumbnails
+from edit_eval.plugins.page.shown_pictures import PageFiles, PageFilesBeside, PictureAddresses, thumbnails
 from edit_eval.plugins.page.verdict import verdict_content
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
@@ -71,6 +74,8 @@ _SCRIPTS = (
 )
 _QUOTED = re.compile(r"""//.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|("(?:[^"\\\n]|\\.)*")""")
 _TITLE_NAMES = 4
+MOST_EMBEDDED = 2000
+"""Pictures of a report's page that is one file: of more, each would be small and the page large."""
 _DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # cannot come from records: "<" is escaped
 
 
@@ -92,7 +97,9 @@ class Served:
 
 def page(results: Results, summary: Summary, folder: Path, *, language: str) -> Iterator[str]:
     """Yields the parts of the page in order, together one HTML document for `folder`."""
-    pictures = PageFiles(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
+    count = sum(len(sample.pictures) for sample in results.samples) + len(results.edits)
+    kind = PageFilesBeside if count > MOST_EMBEDDED else PageFiles
+    pictures = kind(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     yield from _parts(results, summary, language, pictures)
 
 
@@ -142,10 +149,12 @@ def _parts(
     }
     if served:
         data = {**data, **served.data}
-    yield script_json(data)
+    yield script_json(data) if served else pack_json(data)
     yield scripts
     if isinstance(pictures, PageFiles):
-        yield from _thumbnails(pictures, size or size_of_run(results.samples, results.edits))
+        size = size or size_of_run(results.samples, results.edits)
+        pictures.make_copies(size)
+        yield from _thumbnails(pictures, size)
     yield end
 
 
@@ -198,12 +207,18 @@ def _thumbnails(pictures: PageFiles, size: CopyLimits) -> Iterator[str]:
         yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
 
 
-def script_json(data: Any) -> str:
-    """Returns JSON that is safe inside a script element: ASCII, without a `<` that could end it.
+def pack_json(data: Any) -> str:
+    """Returns JSON compressed (RFC 1950), as base64, which `elements.js` unpacks."""
+    return base64.b64encode(zlib.compress(_json(data).encode())).decode("ascii")
 
-    With ASCII the browser, too, stores a byte per character, which matters at 60 MB.
-    """
-    written = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def script_json(data: Any) -> str:
+    """Returns JSON that is safe inside a script element: ASCII, without a `<` that could end it."""
+    written = _json(data)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -288,7 +303,7 @@ def stylesheet(*names: str, more: str = "") -> str:
 
 def join_scripts(*names: str, more: str = "") -> str:
     """Joins scripts of the page in a scope of their own."""
-    return "(() => {\n'use strict';\n" + "\n".join([*map(asset, names), more]).strip() + "\n})();"
+    return "(async () => {\n'use strict';\n" + "\n".join([*map(asset, names), more]).strip() + "\n})();"
 
 
 def digest_of(source: str) -> str:

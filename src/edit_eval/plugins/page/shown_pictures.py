@@ -1,13 +1,14 @@
 """The pictures on the page: where each stands, and its thumbnail.
 
 A gallery names a picture by its place in the page's list of thumbnails; the page writes the list itself, one picture at
-a time.
+a time. Of very many pictures it gives the address of the small copy that lies beside the page.
 """
 
 from __future__ import annotations
 
 import base64
 import io
+import math
 import os
 import re
 import stat
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol, TypedDict
@@ -28,6 +30,8 @@ from edit_eval.pictures import open_picture
 from edit_eval.records import Edit, Sample
 from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
 
+KEPT = "thumbnails"
+"""The folder beside the page in which small copies are kept between drawings."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -76,17 +80,20 @@ class PageFiles:
     """For a picture with a known digest, the file that keeps its small copy between drawings."""
     _places: dict[Path, int] = field(default_factory=dict)
 
-    def address_of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | None:
+    def make_copies(self, size: CopyLimits) -> None:
+        """Makes what lies beside the page."""
+
+    def address_of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | PictureAddress | None:
         """Returns the addresses of one of a sample's pictures, by its name in the records."""
         picture = sample.pictures.get(name)
         return self.add(Path(os.path.abspath(picture.path)), picture.digest) if picture and picture.path else None
 
-    def address_of_edit(self, edit: Edit) -> PicturePlace | None:
+    def address_of_edit(self, edit: Edit) -> PicturePlace | PictureAddress | None:
         """Returns the addresses of an edit, or None for a path outside the run directory: a record may say anything."""
-        path = os.path.normpath(os.path.join(self.run_directory, edit.image))
-        return self.add(Path(path), edit.pixels) if path.startswith(f"{self.run_directory}{os.sep}") else None
+        path = os.path.normpath(os.path.join(self._inside, edit.image))
+        return self.add(Path(path), edit.pixels) if path.startswith(self._inside) else None
 
-    def add(self, path: Path, digest: str = "") -> PicturePlace | None:
+    def add(self, path: Path, digest: str = "") -> PicturePlace | PictureAddress | None:
         """Returns the place of the picture's thumbnail and a link to its file; None if the file does not exist."""
         if not path.is_file():
             return None
@@ -94,15 +101,66 @@ class PageFiles:
             self._places[path] = len(self.paths)
             self.paths.append(path)
             if _DIGEST.fullmatch(digest):  # a record may say anything
-                self.kept[path] = self.folder / "thumbnails" / small_copy_name(digest)
+                self.kept[path] = self._copy_folder / small_copy_name(digest)
         return {"thumbnail": self._places[path], "file": self._link(path)}
 
     def _link(self, path: Path) -> str:
         """Returns the address of the file itself; empty if it must not be linked."""
-        if not str(path).startswith(f"{self.run_directory}{os.sep}"):
+        if not (name := str(path)).startswith(self._inside):
             return path.as_uri()
         # "./" keeps a name from being taken for a URL scheme.
-        return "./" + quote(os.path.relpath(path, self.folder).replace(os.sep, "/"))
+        return "./" + quote(f"{self._way_back}{name[len(self._inside) :]}".replace(os.sep, "/"))
+
+    @cached_property
+    def _copy_folder(self) -> Path:
+        return self.folder / KEPT
+
+    @cached_property
+    def _inside(self) -> str:
+        """The beginning of the path of every file in the run directory."""
+        return os.path.join(self.run_directory, "")
+
+    @cached_property
+    def _way_back(self) -> str:
+        """The way from the page's folder to the run directory."""
+        way = os.path.relpath(self.run_directory, self.folder)
+        return "" if way == os.curdir else os.path.join(way, "")
+
+
+class PageFilesBeside(PageFiles):
+    """The same, where thumbnails stay in the folder beside the page that keeps them.
+
+    A picture without a known digest, for which none is kept, is one of the page's own list all the same.
+    """
+
+    def add(self, path: Path, digest: str = "") -> PicturePlace | PictureAddress | None:
+        """Returns the address of the picture's thumbnail and a link to its file; None if the file does not exist."""
+        if not _DIGEST.fullmatch(digest):
+            return super().add(path, digest)
+        if not path.is_file():
+            return None
+        name = small_copy_name(digest)
+        self.kept[path] = self._copy_folder / name
+        return {"thumbnail": f"./{KEPT}/{name}", "file": self._link(path)}
+
+    def make_copies(self, size: CopyLimits) -> None:
+        """Makes those that are not there, or older than their pictures."""
+        there: dict[str, float] = {}
+        with suppress(OSError), os.scandir(self._copy_folder) as files:
+            there = {
+                file.name: file.stat(follow_symlinks=False).st_mtime
+                for file in files
+                if file.is_file(follow_symlinks=False)
+            }
+        own = set(self.paths)
+        lacking = [
+            path
+            for path, kept in self.kept.items()
+            if path not in own and there.get(kept.name, -math.inf) < path.stat().st_mtime
+        ]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for _ in make_thumbnails(pool, lacking, size, self.kept, 2 * _THREADS):
+                pass
 
 
 def address_of_picture(name: str) -> str:
@@ -114,7 +172,7 @@ def address_of_picture(name: str) -> str:
 
 NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
 
-_THREADS = 8  # Pillow releases Python's lock; more threads would only hold more pictures in memory
+_THREADS = min(8, os.cpu_count() or 1)  # Pillow releases Python's lock; more would only hold more pictures in memory
 _MUCH_SMALLER = 0.75
 """Share of the wanted side or bytes below which a kept copy was made for a page with more pictures."""
 
@@ -162,9 +220,8 @@ def thumbnails(
 
     Only a few are made ahead, so memory use does not grow with their number.
     """
-    threads = min(_THREADS, os.cpu_count() or 1)
-    with ThreadPoolExecutor(threads) as pool:
-        for made in make_thumbnails(pool, paths, size, kept, 2 * threads):
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for made in make_thumbnails(pool, paths, size, kept, 2 * _THREADS):
             yield None if made is None else base64.b64encode(made).decode("ascii")
 
 

@@ -32,7 +32,8 @@ from edit_eval.reporting.verdict_drawing import Ruler, draw_verdict
 from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, battle_outcome
 from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.comparison import ComparisonDocument
-from edit_eval.statistics.failures import FailureGroup, ModelEdits
+from edit_eval.statistics.failure_rates import ModelEdits
+from edit_eval.statistics.failures import FailureGroup
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.strengths import RankedStrength
 from edit_eval.statistics.summary import Summary
@@ -469,7 +470,7 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
     comparison = summary.comparison
     several = len(verdict.opinions) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
-    answer, *gate = reversed(answer_lines(verdict))
+    answer, *gate = answer_lines(verdict)
     drawn = verdict.drawable_opinions[:_DRAWN]
     return VerdictContent(
         answer=answer,

@@ -32,12 +32,14 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.strengths import doubt_lines, ranks_lines, strengths_table
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.reporting.verdict import vote_words
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.people import read_answers
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Preferences, Voter
+from edit_eval.statistics.votes import VoteCounts, count_votes
 from edit_eval.store.votes import Votes
-from edit_eval.text import Text, join_texts
+from edit_eval.text import Text, join_texts, pluralize
 
 if TYPE_CHECKING:
     from edit_eval.reporting.chart_parts import AnyChart
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 class PeoplesVotes(Preferences, frozen=True, kw_only=True):
     """Which edit model people prefer, who they are, and the judges beside them."""
 
+    counts: VoteCounts
+    """As they were given, of the raters that count."""
     beside: BesideVotes
     outdated: int
     """Votes on edits that are not there any more: they do not count."""
@@ -70,9 +74,13 @@ def peoples_votes(
     heard = [vote for vote in every if vote.rater not in without]
     tally = preferences(heard, results.edit_models, taken_in=taken_in)
     apart = {rater.rater for rater in tally.raters if rater.set_apart}
-    beside = compare_with_votes(results, [vote for vote in heard if vote.rater not in apart])
+    counted = [vote for vote in heard if vote.rater not in apart]
     return PeoplesVotes(
-        **msgspec.structs.asdict(tally), beside=beside, outdated=votes.outdated, damaged=votes.damage.total
+        **msgspec.structs.asdict(tally),
+        counts=count_votes(counted),
+        beside=compare_with_votes(results, counted),
+        outdated=votes.outdated,
+        damaged=votes.damage.total,
     )
 
 
@@ -205,8 +213,9 @@ def votes_sheet(document: PeoplesVotes) -> Sheet:
 
 def _lines(document: PeoplesVotes) -> Iterator[Line | Table[Any]]:
     raters = len(document.raters)
-    counts = document.votes, document.samples, raters, document.skipped
-    yield Line(Text("{} votes on {} samples by {}; {} skipped", *counts))
+    yield Line(Text("{}.", vote_words(document.counts)), "strong")
+    by = pluralize(document.votes, "vote"), pluralize(document.samples, "sample"), pluralize(raters, "rater")
+    yield Line(Text("{} on {} by {}; {} skipped", *by, document.skipped), "quiet")
     yield Line()
     places = {strength.edit_model: place for place, strength in enumerate(document.strengths)}
     yield strengths_table(document.strengths, places=places)

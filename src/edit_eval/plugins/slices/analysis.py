@@ -31,7 +31,7 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import score_line
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.columns import ScoreColumn, columns_of
+from edit_eval.statistics.columns import ScoreColumn, columns_of_models
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, BoolArray, IntArray, cluster_codes
 from edit_eval.statistics.series import gain, mean
@@ -180,6 +180,7 @@ class SlicesAnalysis(Analysis[Slices]):
             least=chosen.least,
             combined=chosen.combined,
             pictures=not chosen.labels_only,
+            columns=_columns(records, chosen.score),
         )
 
     def _fill_parameters(self, records: RunRecords, parameters: Parameters) -> Parameters:
@@ -203,7 +204,7 @@ class SlicesAnalysis(Analysis[Slices]):
         if judge not in results.judges:
             return list(results.edit_models)  # `compute` says so
         known = {}
-        for column in columns_of(results, {name: {} for name in results.judges}, score=score):
+        for column in _columns(records, score):
             if column.judge == judge and (value := _column_mean(column)) is not None:
                 known[column.edit_model] = gain(column.scale) * value
         return sorted(known, key=lambda name: -known[name]) or list(results.edit_models)
@@ -252,6 +253,10 @@ def _default_judge(results: Results) -> str:
     )
 
 
+def _columns(records: RunRecords, score: str | None) -> list[ScoreColumn]:
+    return records.columns if score is None else columns_of_models(records.results, score)
+
+
 def _column_mean(column: ScoreColumn) -> float | None:
     """Returns the mean that ranks it: over samples or categories, as its scale says; None without a score."""
     samples = sorted(column.scores)
@@ -271,11 +276,12 @@ def slices(
     least: int = LEAST,
     combined: bool = False,
     pictures: bool = False,
+    columns: Sequence[ScoreColumn] | None = None,
 ) -> Slices:
     """Looks for the slices in which an edit model differs from the rest by most. `against`: another one, or empty.
 
-    By the judge's headline, or its `score`. Raises `ConfigurationError` for names that are not in the run, and if it
-    has too few source images for any slice.
+    By the judge's headline, or its `score`; `columns` are those of `columns_of_models`, if they are at hand. Raises
+    `ConfigurationError` for names that are not in the run, and if it has too few source images for any slice.
     """
     _check(edit_model, results.edit_models, "--edit-model")
     _check(judge, results.judges, "--judge")
@@ -283,14 +289,14 @@ def slices(
         _check(against, results.edit_models, "--against")
         if against == edit_model:
             raise ConfigurationError(Text("--against {}: is the same edit model; leave it out", against))
-    columns = {
+    by_model = {
         column.edit_model: column
-        for column in columns_of(results, {name: {} for name in results.judges}, score=score)
+        for column in (columns_of_models(results, score) if columns is None else columns)
         if column.judge == judge
     }
-    if not columns:
+    if not by_model:
         raise ConfigurationError(Text("--judge {}: gives no score {!r}", judge, score))
-    a, b = columns[edit_model], columns.get(against)
+    a, b = by_model[edit_model], by_model.get(against)
     asked = [sample for sample in results.samples if sample.id in a.scores and (b is None or sample.id in b.scores)]
     known = [sample for sample in asked if _value(a, b, sample) is not None]
     clusters = cluster_codes([sample.cluster or sample.id for sample in known])
@@ -533,10 +539,14 @@ def _table(document: Slices, rows: list[_Row]) -> Table[_Row]:
         Column(Text("Samples"), lambda row: f"{row.at.samples}/{row.at.of}"),
         Column(Text("Images"), lambda row: str(row.at.images), roomy=True),
         Column(
-            Text("Difference") if document.against else Text("Mean"), lambda row: shows(row.at.mean, digits), spare=True
+            Text("Lead here") if document.against else Text("Mean"), lambda row: shows(row.at.mean, digits), spare=True
         ),
-        Column(Text("Elsewhere"), lambda row: shows(row.at.elsewhere, digits), spare=True),
-        Column(Text("Better by"), lambda row: format_signed(row.at.difference, digits), look=_look),
+        Column(
+            Text("Lead elsewhere") if document.against else Text("Elsewhere"),
+            lambda row: shows(row.at.elsewhere, digits),
+            spare=True,
+        ),
+        Column(Text("Better +, worse −"), lambda row: format_signed(row.at.difference, digits), look=_look),
         Column(Text("Interval"), lambda row: format_signed_span(row.at.ci95, digits)),
         Column(Text("p"), lambda row: formats.p_value(row.at.p_adjusted), spare=True),
         Column(Text("Shown"), _verdict_word, "word"),
@@ -580,7 +590,7 @@ def _how_to_read(document: Slices) -> Iterator[Text]:
     correction = document.correction
     if document.against:
         yield Text(
-            "Difference: {} less {} on the samples of the slice, above 0 is better. Elsewhere: on all other samples.",
+            "Lead: of {} over {}; below 0 it trails. Elsewhere: on all other samples.",
             document.edit_model,
             document.against,
         )
@@ -636,12 +646,12 @@ def _chart(document: Slices, language: str) -> AnyChart:
         opacity=alt.condition("datum.shown", alt.value(1), alt.value(0.45)),
         tooltip=[
             alt.Tooltip("slice:N", title=" "),
-            alt.Tooltip("label:N", title=translate(Text("Better by"), language)),
+            alt.Tooltip("label:N", title=translate(Text("Better +, worse −"), language)),
             alt.Tooltip("span:N", title=translate(Text("Interval"), language)),
             alt.Tooltip("samples:Q", title=translate(Text("Samples"), language)),
         ],
     )
-    title = translate(Text("better than elsewhere by"), language)
+    title = translate(Text("worse than elsewhere ← 0 → better"), language)
     zero = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
     chart: AnyChart = alt.layer(
         zero.encode(x=alt.X("at:Q")),

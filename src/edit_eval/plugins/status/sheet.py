@@ -48,7 +48,8 @@ from edit_eval.reporting.table import Column, Look, Table, terminal_table
 from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_facts, print_with_head, stdout_console
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import RunDirectory, is_copy
+from edit_eval.store.run_file import find_run_file
 from edit_eval.text import Text, join_texts, pluralize
 
 IDS_SHOWN = 8
@@ -231,7 +232,8 @@ def print_status(results: Results, console: Console | None = None) -> None:
     for sentence in document.advice:
         console.print()
         print_with_head(console, Styled(Text("advice: ")), Styled(sentence))
-    for words, command in _advice(document):
+    lacking: Any = results.provenance.resolved.get("lacking") or {}
+    for words, command in _advice(document, lacking):
         console.print()
         console.print(Styled(words, style="dim"))
         console.print(Styled(f"  {command}"), soft_wrap=True)  # in one piece, so that it can be copied
@@ -251,7 +253,7 @@ def _print_live(console: Console, live: Live) -> None:
 def _facts(document: RunStatus) -> Iterable[tuple[str, str]]:
     directory = RunDirectory(Path(document.directory))
     held = directory.is_held()
-    yield Text("in"), one_line(document.directory)
+    yield Text("in"), one_line(find_run_file(Path(document.directory)))
     if document.starts:
         yield Text("started"), _starts(document, at_work=held)
     if held:
@@ -388,16 +390,26 @@ def _print_failure(console: Console, failure: FailureGroup) -> None:
     print_with_head(console, "  ", Styled(Text("{}{}", ids[:IDS_SHOWN], more), style="dim"))
 
 
-def _advice(document: RunStatus) -> list[tuple[str, str]]:
+def _advice(document: RunStatus, lacking: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns possible next steps, each with its command; none while the run is at work."""
     steps: list[tuple[str, str]] = []
-    if RunDirectory(Path(document.directory)).is_held() or document.command.startswith("edit-eval serve"):
-        return steps  # clients do not send their edits again
-    again = one_line(resume_command(Path(document.directory)))
+    folder = Path(document.directory)
+    if RunDirectory(folder).is_held() or is_copy(folder) or document.command.startswith("edit-eval serve"):
+        return steps  # a copy cannot be resumed, and clients do not send their edits again
+    again = one_line(resume_command(folder))
     if document.status == "incomplete":
         steps.append((Text("to resume:"), again))
-    failed = dict.fromkeys(failure.status.value for failure in document.failures)
-    statuses = ",".join(status for status in failed if status in FAILED)
+    no_file, failed = False, dict[str, None]()
+    for failure in document.failures:
+        if not failure.judge and {*failure.samples} <= {*lacking.get(failure.edit_model, ())}:
+            no_file = True  # no retry makes a file
+        elif failure.status in FAILED:
+            failed[failure.status.value] = None
+    statuses = ",".join(failed)
+    if no_file:
+        steps.append(
+            (Text("to add edits that have no file, put them in their folder, named like the sample, then:"), again)
+        )
     if statuses:
         steps.append((Text("to retry what failed:"), f"{again} --retry {statuses}"))
     return steps

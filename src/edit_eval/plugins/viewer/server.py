@@ -22,6 +22,7 @@ from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.plugins.viewer.voting import NO_PAIR, NotAVote, Voting
 from edit_eval.plugins.web.server import RequestRefused, is_loopback, read_body
 from edit_eval.reporting.language import translate
+from edit_eval.store.votes import votes_version
 from edit_eval.text import Text
 
 PORT = 7860
@@ -63,12 +64,13 @@ class Pages:
         """Returns the page of a run as it is now, or was a moment ago."""
         with self._making:
             seen, at, page = self._made.get(watched.base, ("", 0.0, b""))
+            votes = votes_version(watched.path)
             boot = seen.partition(".")[0]
             fresh = watched.state.kind == "working" and time.monotonic() - at < FRESH_FOR
-            if page and boot == watched.boot and (seen == watched.page_version or fresh):
+            if page and boot == watched.boot and (seen == f"{watched.page_version} {votes}" or fresh):
                 return page
             with watched.lock:
-                seen, made = watched.page_version, run_page(watched)
+                seen, made = f"{watched.page_version} {votes}", run_page(watched)
             page = gzip.compress(made.encode("utf-8", "backslashreplace"), 3)
             while len(self._made) > 4:
                 del self._made[next(iter(self._made))]

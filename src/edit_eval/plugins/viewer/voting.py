@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
+import shlex
 import threading
 import time
 import zlib
@@ -17,6 +19,7 @@ import numpy as np
 from edit_eval.plugins.viewer.following import Following
 from edit_eval.plugins.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Status
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.fitted_strengths import fit_strengths
 from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, sample_chances, sample_order
 from edit_eval.statistics.raters import Item
@@ -102,6 +105,11 @@ class PairDraw:
         """Takes into account pairs that raters were asked about but have not answered yet."""
         for pair in pairs:
             self._plan(pair.left.edit_model, pair.right.edit_model, pair.sample, pair.edit_seed)
+
+    def count_pairs(self) -> int:
+        """Returns how many pairs there are."""
+        made = Counter((sample, seed) for _, sample, seed in self._edits)
+        return sum(math.comb(made[item], 2) for item in self._place)
 
     def next(self, seen: Collection[Item], others: Sequence[VoteLine]) -> SidedPair | None:
         """Returns a pair that is not among the `seen`; None if all are. Some votes of `others` are drawn again."""
@@ -255,9 +263,11 @@ class Voting:
             shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
             draw.add_pending_pairs(ticket.pair for name, ticket in shown.values() if name not in answered)
             others = [line for line in votes.lines if line.rater != rater]
+            progress["there"] = draw.count_pairs() - len({item_of(line) for line in mine if line.choice == "skip"})
             pair = draw.next({item_of(line) for line in mine}, others)
             if pair is None:
-                return {**progress, "done": True}
+                command = f"edit-eval votes {shlex.quote(one_line(watched.path))}"
+                return {**progress, "done": True, "result": {"page": watched.base, "command": command}}
             name = secrets.token_hex(12)
             self._tickets[name] = Ticket(rater, pair)
             while len(self._tickets) > MOST_TICKETS:

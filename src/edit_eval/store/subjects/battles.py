@@ -8,7 +8,6 @@ from itertools import product
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import SampleQuestion, question_digest, rounds_of
 from edit_eval.records import Judgement, Status
-from edit_eval.statistics.fitted_strengths import all_differ
 from edit_eval.statistics.votes import tables_of, votes_of
 from edit_eval.store.subjects.contract import CellNumbers, InputPicture, Kind, MatrixState, Subject
 from edit_eval.text import Text
@@ -37,6 +36,8 @@ class Battles(Kind):
         for judge in matrix.judges:
             if judge.of_two and (looks := judge.scoring.looks) > begun:
                 its = [row for row in rows if row.judge == judge.name]
+                from edit_eval.statistics.fitted_strengths import all_differ  # numpy, for runs with battles alone
+
                 if not all_differ(votes_of(its, judge.scoring.headline, matrix.samples), models, tables, looks):
                     return [subject for subject in rest if subject.round == begun]
         return ()

@@ -1,15 +1,21 @@
 // A card's pictures: source and edit beside each other, under a slider, or as their difference.
 // Thumbnails come after this script: undefined for one the browser has not read yet, '' for a missing one.
 function thumbnailOf(picture) {
-  if (typeof picture.thumbnail === 'string') return picture.thumbnail; // an address: a server hands it out
+  if (typeof picture.thumbnail === 'string') return picture.thumbnail; // an address: from a server, or beside the page
   const element = document.getElementById(`thumbnail-${picture.thumbnail}`);
   const whole = element && (element.nextSibling || document.readyState !== 'loading');
   if (whole) return element.textContent && `data:image/jpeg;base64,${element.textContent}`;
   return document.readyState === 'loading' ? undefined : '';
 }
 
+// True if the thumbnail is a file beside a page on disk.
+function isBeside({ thumbnail }) {
+  return typeof thumbnail === 'string' && location.protocol === 'file:';
+}
+
 const MISSING = {
   unreadable: "The picture cannot be read.",
+  not_beside: "The picture cannot be read, or the folder thumbnails is not beside this page.",
   no_edit: "No edit was made.",
   source_missing: "The source image was not on the computer that drew this page.",
   edit_missing: "The file of this edit is no longer there.",
@@ -47,7 +53,7 @@ function image(picture, alt, values, whole = null) {
   });
   shown.addEventListener('error', () => {
     const frame = shown.closest('.frame');
-    if (frame) frame.replaceWith(placeholder(MISSING.unreadable, '', ''));
+    if (frame) frame.replaceWith(placeholder(isBeside(picture) ? MISSING.not_beside : MISSING.unreadable, '', ''));
   });
   showThumbnail(shown, picture);
   if (whole && picture.file) {

@@ -1,6 +1,13 @@
 // The page's data, its words, and how elements are made. Text from records only ever becomes text nodes.
-const data = JSON.parse(document.getElementById('data').textContent);
+const data = JSON.parse(await unpack(document.getElementById('data')));
 document.getElementById('data').remove();
+
+// The text of an element: as it is, or compressed in a page on disk.
+function unpack({ type, textContent }) {
+  if (type !== 'application/zlib') return textContent;
+  const bytes = Uint8Array.from(atob(textContent), (one) => one.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'))).text();
+}
 
 let language = data.language;
 

@@ -55,7 +55,7 @@ function placesOf(samples) {
 }
 
 function showSelection() {
-  document.getElementById('share-pair').hidden = !shown.sample;
+  document.getElementById('share-pair').hidden = !shown.sample || SIDES.some((side) => isBeside(pictureNamed(shown.sample, shown[side]).picture || {}));
   document.getElementById('link-said').replaceChildren();
   const wanted = wantedNow();
   const edits = chosen.reduce((sum, one) => sum + selectedEdits(one, wanted).length, 0);

@@ -58,5 +58,6 @@ startAddress();
 startPreferences();
 startCopying();
 startPrinting();
-// Vega comes after this script: parsing it takes longer than making the cards.
-addEventListener('vega', startCharts, { once: true });
+// Vega comes after this script: parsing it takes longer than making the cards. It may be there before the data are.
+if (window.vegaEmbed) startCharts();
+else addEventListener('vega', startCharts, { once: true });

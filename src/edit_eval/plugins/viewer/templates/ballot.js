@@ -151,7 +151,7 @@ function show(task) {
   if (task.done) {
     instruction.replaceChildren(say('span', task.done));
     instruction.lang = '';
-    pictures.replaceChildren();
+    pictures.replaceChildren(...(task.then ? [make('p', {}, say('a', "See what the votes say", [], { href: task.then.page }), ' ', make('code', {}, task.then.command))] : []));
     return;
   }
   instruction.lang = task.language;

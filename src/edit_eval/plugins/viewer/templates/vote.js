@@ -4,15 +4,15 @@ begin.lastChild.before(make('label', { for: 'goal' }, say('span', "How many vote
 let settled = null; // number of pairs of models settled by the votes before this one
 
 function told(answer) {
-  const wanted = Number(goal.value) || 50;
+  const wanted = Math.min(Number(goal.value) || 50, answer.there);
   const more = [];
   if (answer.pairs) more.push(["All votes together tell the order of {} of {} pairs of models.", [answer.settled, answer.pairs]]);
   if (settled !== null && answer.settled > settled) more.push(["Your vote has settled one more."]);
   if (settled !== null && answer.settled < settled) more.push(["Your vote has put one in doubt again."]);
   settled = answer.settled;
-  if (answer.mine === wanted) more.push(["You have reached your goal. Thank you. You can go on, or close the page."]);
+  if (answer.mine === wanted && !answer.done) more.push(["You have reached your goal. Thank you. You can go on, or close the page."]);
   return {
-    ...answer, more, near: answer.mine / wanted, done: answer.done && "You have seen all pairs. Thank you.",
+    ...answer, more, near: answer.mine / wanted, done: answer.done && "You have seen all pairs. Thank you.", then: answer.result,
     progress: ["Your votes: {} of {}. All votes: {} (raters: {}).", [answer.mine, wanted, answer.all, answer.raters]],
   };
 }
