@@ -5,7 +5,7 @@
 Each program runs with quick settings, all of them in a quarter of an hour on two quiet cores. The figures are kept in
 build/bench.json under the commit that they are of, and the table has those of the last other commit that was measured
 on this machine, as a ratio: below 1 is less. A peer is the other program, measured in the same minutes; its environment
-is made as bench/behind_a_server.py says. What is *wanted* is in docs/performance.md.
+is made as bench/peers/README.md says. What is *wanted* is in docs/performance.md.
 """
 
 from __future__ import annotations

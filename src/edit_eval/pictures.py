@@ -35,15 +35,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.text import Text
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 

@@ -37,8 +37,8 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
 
 
 def status_count(count: int, status: str) -> Text:
-    """Returns `8 judge refused`."""
-    return Text("{} {}", count, NAMES["status"][status], context="how many")
+    """Returns `8 (judge refused)`."""
+    return Text("{} ({})", count, NAMES["status"][status], context="how many")
 
 
 def name_of(kind: str, name: str) -> str:

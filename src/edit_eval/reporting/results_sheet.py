@@ -169,7 +169,7 @@ def _judge_sheet(summary: Summary, judge: str) -> Iterator[Line | Table[Any]]:
 
 
 def coverage_words(summary: Summary) -> list[Text]:
-    """Returns `887 of 900 scored.`, `Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
+    """Returns `887 of 900 scored.`, `Not scored: 8 (edit failed), 5 (judge refused).`, and whether that is enough."""
     coverage = summary.coverage
     words = [Text("{} of {} scored.", coverage.scored, coverage.total)]
     missing = {status: count for status, count in coverage.by_status.items() if status != "ok" and count}

@@ -177,6 +177,9 @@ def test_who_judges_is_a_choice_with_its_price_and_the_first_that_works_here_is_
     assert command("init", "1.yaml", "--judge", "openai/gpt-6.1-terra").code == 0
     assert (here / "1.yaml").read_text().partition("judges:")[0] == before
     assert list(read_file("1.yaml")["judges"]) == ["gpt-6.1-terra"]
+    whole = ("--pictures", "photos", "--judge", "openai/gpt-6.1-terra")
+    assert command("init", "whole.yaml", *whole).code == 0
+    assert read_file("1.yaml") == read_file("whole.yaml"), "one way or the other"
     again = command("init", "1.yaml", "--judge", "gemini/gemini-3.8-flash")
     one_error(again, 2, "1.yaml has judges already: ")
     install(monkeypatch, gpu(0, 139, 140))

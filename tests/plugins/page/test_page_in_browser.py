@@ -363,7 +363,7 @@ def test_of_very_many_pictures_the_thumbnails_stay_beside_the_page(
         "() => [...document.querySelectorAll('.card img')].filter((one) => one.naturalWidth === 96).length === 18"
     )
     old, file = time.time() - 60, folder / f"{1:032x}"
-    copy = file.with_suffix(".webp")
+    copy = file.with_suffix(".jpg")
     os.utime(copy, (old, old))
     report_on(known)
     assert copy.stat().st_mtime > old + 30, "older than its picture, it is made again"

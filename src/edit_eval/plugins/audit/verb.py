@@ -61,6 +61,7 @@ class AuditVerb(Verb):
         """Audits the judge, and prints its measures and where its page and passport are."""
         from edit_eval.plugins.audit.trial import audit
 
+        say(Text("drawing the scenes"))
         made = audit(
             config,
             judge=judge,

@@ -97,7 +97,7 @@ class InitVerb(Verb):
         file = file or Path(STANDARD)
         if judge and not (force or any((pictures, edits, instruction, field))) and file.is_file():
             drafts = [read_judge_flag(name) for name in _names(judge)]
-            return _say_and_check(add_judges(file, drafts, devices or "auto"))
+            return _say_and_check(add_judges(file, drafts, devices or "auto", reasons is not False))
         refuse_to_overwrite(file, force)
         chosen_pictures, models, judges = _answers(
             pictures, edits or [], judge or [], instruction, _fields(field or [])

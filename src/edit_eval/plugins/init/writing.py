@@ -126,10 +126,10 @@ def write_configuration(
 _NO_JUDGES = re.compile(r"^judges:[ \t]*(\{[ \t]*\}|null|~)?[ \t]*(#.*)?\n?$", re.MULTILINE)
 
 
-def add_judges(file: Path, judges: Sequence[ModelDraft], devices: str) -> Started:
+def add_judges(file: Path, judges: Sequence[ModelDraft], devices: str, reasons: bool) -> Started:
     """Writes judges into a configuration that has none; every other line of it stays as it is.
 
-    Raises `ConfigurationError` for a configuration that has judges, or that cannot be read with these.
+    With `reasons`, judges give reasons where they and the benchmark's protocol can. Raises `ConfigurationError` for a configuration that has judges, or that cannot be read with these.
     """
     text = file.read_text(encoding="utf-8")
     written = parse(text, str(file))
@@ -137,12 +137,20 @@ def add_judges(file: Path, judges: Sequence[ModelDraft], devices: str) -> Starte
         raise ConfigurationError(
             Text("{} has judges already: write this one below them by hand, or replace the file with --force", file)
         )
-    block = _models_block("judges", judges, devices, current_language(""), reasons=False)
+    benchmark = load_configuration(written, data_may_be_missing=True).benchmark.type
+    reasons = reasons and lets_judges_reason(str(benchmark))
+    block = _models_block("judges", judges, devices, current_language(""), reasons=reasons)
     here = _NO_JUDGES.search(text)
     text = f"{text[: here.start()]}{block}{text[here.end() :]}" if here else f"{text.rstrip()}\n\n{block}"
     load_configuration(parse(text, str(file)), data_may_be_missing=True)
     _write(file, text)
     return Started(file, ())
+
+
+def lets_judges_reason(benchmark: str) -> bool:
+    """True if the own protocol of the benchmark of this name lets a judge give reasons."""
+    described = components.describe(benchmark)
+    return any(each.kind == "benchmark" and each.about["protocol"] == "rubric" for each in described)
 
 
 def configuration_text(
@@ -259,10 +267,7 @@ class Pictures:
     @property
     def takes_reasons(self) -> bool:
         """True if the benchmark's own protocol lets a judge give reasons."""
-        described = components.describe(self.section["type"])
-        return any(
-            description.kind == "benchmark" and description.about["protocol"] == "rubric" for description in described
-        )
+        return lets_judges_reason(self.section["type"])
 
     def set_folder(self, folder: str) -> str:
         """Has the table's paths count from this folder; returns a line that says so."""
