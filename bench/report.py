@@ -82,7 +82,8 @@ MARKS = """() => {
   const look = () => {
     const cards = [...document.querySelectorAll('.card img')];
     if (document.querySelector('.card')) mark('cards');
-    if (cards.length && cards.every((one) => one.naturalWidth)) mark('pictures');
+    const away = (one) => one.loading === 'lazy' && one.getBoundingClientRect().top > innerHeight;
+    if (cards.length && cards.every((one) => one.naturalWidth || away(one))) mark('pictures');
     if (document.querySelector('.chart-body')?.querySelector('svg, canvas')) mark('chart');
     if (document.readyState === 'complete') mark('read');
     if (Object.keys(window.marks).length < 4) requestAnimationFrame(look);
