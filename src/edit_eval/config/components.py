@@ -292,26 +292,17 @@ def import_registered(kind: Kind, name: str) -> Any:
 
 def find_single_class(kind: Kind) -> str | None:
     """Returns the class path of a kind of which one at most is asked, a package's in place of ours; None without."""
-    registrations = [registration for registration in list_registrations() if registration.kind == kind]
-    return (
-        min(registrations, key=lambda registration: (not registration.package, registration)).class_path
-        if registrations
-        else None
-    )
+    registrations = [each for each in list_registrations() if each.kind == kind]
+    first = min(registrations, key=lambda each: (not each.package, each), default=None)
+    return first.class_path if first else None
 
 
 def package_of(kind: Kind, class_path: str) -> str:
     """Returns the package that registers a class (`my-benchmark 1.0`); empty for edit-eval's own, or if none does."""
     if class_path.startswith("edit_eval."):
         return ""
-    return next(
-        (
-            registration.package
-            for registration in list_registrations()
-            if (registration.kind, registration.class_path) == (kind, class_path)
-        ),
-        "",
-    )
+    packages = [each.package for each in list_registrations() if (each.kind, each.class_path) == (kind, class_path)]
+    return packages[0] if packages else ""
 
 
 def identify_class(kind: Kind, name: str) -> tuple[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text, join_texts
@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # pydantic, for which `--help` does not wait
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
+V = TypeVar("V")
 Place = tuple[str, ...]
 """Keys leading from the top of the configuration to a value."""
 
@@ -147,6 +148,21 @@ def format_value(value: Any) -> str:
 def one_line(text: str) -> str:
     """Returns text with line ends and control characters escaped as in Python."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def validate_values(
+    validate: Callable[..., V], values: Any, **context: object
+) -> tuple[V | None, list[tuple[Place, str]]]:
+    """Returns what `validate_json` of a model or of an adapter makes of plain values, or None and all faults.
+
+    Strict and through JSON: a list may become a tuple, and text a path, but "50" is not a number, nor true a 1.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return validate(json.dumps(values), strict=True, context=context), []
+    except ValidationError as error:
+        return None, explain(error, values)
 
 
 def explain(error: ValidationError, value: Any) -> list[tuple[Place, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -13,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation
 
-from edit_eval.config.faults import Faults, Place, explain
+from edit_eval.config.faults import Faults, Place, validate_values
 from edit_eval.text import Text
 from edit_eval.workers.model_class import PlainParameters
 
@@ -58,7 +57,7 @@ def names_of(cls: type[Any]) -> tuple[str, ...]:
 
 
 def check_parameters(
-    cls: type[Any], values: Mapping[str, Any], place: Place, faults: Faults, also: tuple[str, ...], described_as: str
+    cls: Any, values: Mapping[str, Any], place: Place, faults: Faults, also: tuple[str, ...], described_as: str
 ) -> PlainParameters:
     """Returns plain values of all parameters of `cls`, with defaults; faults are noted at `place`.
 
@@ -66,19 +65,15 @@ def check_parameters(
     class's name on the command line.
     """
     try:
-        nested: Any = parameters_of(cls)
-        if nested is None:
-            return dict(values)
         names = names_of(cls)
         if kept := sorted(set(names) & set(also)):
             words = "{}.Parameters has a field `{}`, a name that edit-eval keeps for itself; rename it"
             raise TypeError(words.format(cls.__name__, kept[0]))
-        adapter: TypeAdapter[Any] = _adapter(nested)
-    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
-        faults.add(place, Text("{}.Parameters: {}", cls.__name__, error.message))
-        return dict(values)
+        adapter = find_adapter(cls)
     except TypeError as error:
         faults.add(place, str(error))
+        return dict(values)
+    if adapter is None:
         return dict(values)
     for key, value in values.items():
         if key not in names and value is not None:
@@ -87,12 +82,10 @@ def check_parameters(
             hint = Text("`edit-eval describe {}` lists them all", described_as)
             faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
     known = {key: value for key, value in values.items() if key in names}
-    try:
-        # Strict and through JSON: a list may become a tuple, and text a path, but "50" is not a number, nor true a 1.
-        checked = adapter.validate_json(json.dumps(known), strict=True)
-    except ValidationError as error:
+    checked, wrongs = validate_values(adapter.validate_json, known)
+    if wrongs:
         docs = {p.name: p.doc for p in describe_parameters(cls)}
-        for where, wrong in explain(error, known):
+        for where, wrong in wrongs:
             if not where and (said := re.match(r"(\w+):? (.+)", wrong)) and said[1] in names:
                 where, wrong = (said[1],), said[2]  # a class's own check: `steps: 0 is too few`
             if wrong == "missing" and docs.get(where[-1]):
@@ -105,10 +98,18 @@ def check_parameters(
 
 
 @lru_cache(maxsize=256)
-def _adapter(nested: Any) -> TypeAdapter[Any]:
-    """Returns the checker of a dataclass's values; making one takes ten times as long as a check."""
-    adapter: TypeAdapter[Any] = TypeAdapter(nested)
-    adapter.rebuild(raise_errors=True)  # raises now if a type is undefined
+def find_adapter(cls: Any) -> TypeAdapter[Any] | None:
+    """Returns the model of a class's parameters, which checks them and gives their schema; None if any are accepted.
+
+    Kept, since making one takes ten times as long as a check. Raises `TypeError` with a readable text.
+    """
+    if (nested := parameters_of(cls)) is None:
+        return None
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(nested)
+        adapter.rebuild(raise_errors=True)  # raises now if a type is undefined
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        raise TypeError(Text("{}.Parameters: {}", cls.__name__, error.message)) from None
     return adapter
 
 

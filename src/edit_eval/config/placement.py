@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os.path
 import re
 import shutil
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from edit_eval.config.faults import Faults, Place, explain, format_value, nearest_path
+from edit_eval.config.faults import Faults, Place, format_value, nearest_path, validate_values
 from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
@@ -115,11 +114,10 @@ def models_written(plain: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:
     """Builds a `Placement` from the placement keys in the `params` at `place`; faults are noted, not raised."""
     given = {key: value for key, value in written.items() if value is not None}
-    try:
-        keys = WrittenPlacement.model_validate_json(json.dumps(given), strict=True)
-    except ValidationError as error:
-        for where, text in explain(error, given):
-            faults.add(place + where, text)
+    keys, wrong = validate_values(WrittenPlacement.model_validate_json, given)
+    for where, text in wrong:
+        faults.add(place + where, text)
+    if keys is None:
         return Placement()
     values = keys.model_dump(include=set(_Placed.model_fields), exclude_defaults=True)
     environments = [key for key in ("python", "python_path", "conda_env", "uv") if key in given]

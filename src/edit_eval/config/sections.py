@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os.path
 import re
 from collections.abc import Mapping
@@ -11,12 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from edit_eval.config import components
 from edit_eval.config.base_system import MODELS, BaseFile, ModelKind, explain_unknown_key, is_base_class
 from edit_eval.config.components import preserve_cwd
-from edit_eval.config.faults import Faults, Place, did_you_mean, explain, format_value, nearest_path
+from edit_eval.config.faults import Faults, Place, did_you_mean, format_value, nearest_path, validate_values
 from edit_eval.config.kinds import Kind
 from edit_eval.config.parameters import check_parameters, names_of
 from edit_eval.config.placement import (
@@ -521,10 +518,9 @@ class Sections:
     def _validate_section(self, model: type[S], values: Mapping[str, Any], place: Place, **context: object) -> S:
         """Returns `values` as a section; null is the same as not given. `context` is for the section's own checks."""
         values = {key: value for key, value in values.items() if value is not None}
-        try:
-            return model.model_validate_json(json.dumps(values), strict=True, context=context)
-        except ValidationError as error:
-            faults = explain(error, values)
+        section, faults = validate_values(model.model_validate_json, values, **context)
+        if section is not None:
+            return section
         names = tuple(field.alias or name for name, field in model.model_fields.items())
         self._refuse_unknown(place, values, names)
         for where, text in faults:

@@ -109,6 +109,7 @@ def _render_and_exit(run: Path, draw: Callable[[], int] | None, errors: int) -> 
             os.dup2(descriptor, place)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the run's lock above all: it is the other process's
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", errors="backslashreplace")  # noqa: SIM115
+        gc.freeze()  # of what the copied process has, nothing is looked at again
         gc.set_threshold(_COLLECTED_EVERY)
         sys.argv = ["edit_eval.verbs.drawing", str(run)]
         if sys.path[:1] in ([""], [os.getcwd()]):  # as with -P

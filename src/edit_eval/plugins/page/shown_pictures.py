@@ -133,14 +133,23 @@ class PageFilesBeside(PageFiles):
     A picture without a known digest, for which none is kept, is one of the page's own list all the same.
     """
 
+    def __init__(self, folder: Path, run_directory: Path) -> None:
+        super().__init__(folder, run_directory)
+        self._beside: dict[str, tuple[Path, float]] = {}
+        """By the name of each copy its picture, and when that was last written."""
+
     def add(self, path: Path, digest: str = "") -> PicturePlace | PictureAddress | None:
         """Returns the address of the picture's thumbnail and a link to its file; None if the file does not exist."""
         if not _DIGEST.fullmatch(digest):
             return super().add(path, digest)
-        if not path.is_file():
+        try:
+            found = os.stat(path)  # once: there may be a hundred thousand
+        except (OSError, ValueError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
             return None
         name = small_copy_name(digest)
-        self.kept[path] = self._copy_folder / name
+        self._beside[name] = path, found.st_mtime
         return {"thumbnail": f"./{KEPT}/{name}", "file": self._link(path)}
 
     def make_copies(self, size: CopyLimits) -> None:
@@ -152,14 +161,13 @@ class PageFilesBeside(PageFiles):
                 for file in files
                 if file.is_file(follow_symlinks=False)
             }
-        own = set(self.paths)
-        lacking = [
-            path
-            for path, kept in self.kept.items()
-            if path not in own and there.get(kept.name, -math.inf) < path.stat().st_mtime
-        ]
+        lacking = {
+            path: self._copy_folder / name
+            for name, (path, written) in self._beside.items()
+            if there.get(name, -math.inf) < written
+        }
         with ThreadPoolExecutor(_THREADS) as pool:
-            for _ in make_thumbnails(pool, lacking, size, self.kept, 2 * _THREADS):
+            for _ in make_thumbnails(pool, lacking, size, lacking, 2 * _THREADS):
                 pass
 
 

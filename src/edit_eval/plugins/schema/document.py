@@ -15,16 +15,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
-from pydantic.errors import PydanticUndefinedAnnotation
+from pydantic import BaseModel, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 
 from edit_eval.config import base_system, components
 from edit_eval.config.base_system import MODELS
 from edit_eval.config.kinds import Kind
 from edit_eval.config.loading import as_written
-from edit_eval.config.parameters import describe_fields, parameters_of
-from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE, SAMPLE_KEYS, WrittenPlacement
+from edit_eval.config.parameters import describe_fields, find_adapter
+from edit_eval.config.placement import SAMPLE_KEYS, WrittenPlacement
 from edit_eval.config.schema import (
     BenchmarkSection,
     EvaluationSection,
@@ -183,15 +182,15 @@ class _Writer:
                 classes.append(("type", name, None))
         return [*classes, *(("class_path", mine.class_path, mine.cls) for mine in self._own if mine.kind == kind)]
 
-    def _parameters(self, place: str, cls: type[Any] | None) -> Schema | None:
+    def _parameters(self, place: str, cls: Any) -> Schema | None:
         """Returns the schema of each of a class's parameters; their nested dataclasses become definitions."""
         try:
-            if cls is None or (nested := parameters_of(cls)) is None:
+            if cls is None or (adapter := find_adapter(cls)) is None:
                 return None
             template = f"#/definitions/{place}.{{model}}"
-            made = TypeAdapter(nested).json_schema(schema_generator=_Described, ref_template=template)
-        except (TypeError, PydanticUserError, PydanticUndefinedAnnotation, PydanticSchemaGenerationError):
-            return None  # `check_parameters` reports it
+            made = adapter.json_schema(schema_generator=_Described, ref_template=template)
+        except (TypeError, PydanticUserError):  # `check_parameters` reports it, or it can be checked and has no schema
+            return None
         self.definitions |= {f"{place}.{inner}": schema for inner, schema in made.pop("$defs", {}).items()}
         return {key: schema for key, schema in made.get("properties", {}).items() if key != "measures"}
 
@@ -221,9 +220,9 @@ def _keys(section: type[BaseModel]) -> Schema:
 
 def _placement(kind: Kind) -> Schema:
     """Returns the keys of `params` that say where a model runs, and its seed."""
-    hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
+    offered = components.list_extra_keys(kind)
     keys = {**_keys(WrittenPlacement), **{key: _keys(ModelSection)[key] for key in SAMPLE_KEYS[kind]}}
-    return {key: {**schema, **({"doNotSuggest": True} if key in hidden else {})} for key, schema in keys.items()}
+    return {key: {**schema, **({} if key in offered else {"doNotSuggest": True})} for key, schema in keys.items()}
 
 
 def _ref(name: str) -> Schema:
@@ -316,25 +315,17 @@ def _class_paths(section: object, kind: Kind) -> Iterator[tuple[Kind, str]]:
 
 def write_schema(schema: Schema, file: Path, *, force: bool = False) -> None:
     """Writes a schema. One that was written by us is replaced; raises `ConfigurationError` for any other file."""
-    refuse_existing(file, force=force or _is_ours(file))
+    refuse_existing(file, force=force or MARK in _read_head(file))
     with write_atomically(file) as temporary:
         temporary.write_text(json.dumps(schema, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _is_ours(file: Path) -> bool:
+def _read_head(file: Path) -> str:
     try:
         with file.open(encoding="utf-8") as opened:
-            return MARK in opened.read(400)
+            return opened.read(400)
     except (OSError, UnicodeDecodeError):
-        return False
-
-
-def _names_it(config: Path) -> bool:
-    try:
-        with config.open(encoding="utf-8") as opened:
-            return opened.readline().rstrip() == f"{LINE}{BESIDE}"
-    except (OSError, UnicodeDecodeError):
-        return False
+        return ""
 
 
 def write_config_schema(config: Path) -> Path:
@@ -343,14 +334,12 @@ def write_config_schema(config: Path) -> Path:
     It has the classes of the others in the folder that name it, too.
     """
     file = config.with_name(BESIDE)
-    own = own_classes([config])
+    own = {each[:2]: each for each in own_classes([config])}
     for other in sorted(config.parent.glob("*.y*ml")):
-        if other != config and _names_it(other):
+        if other != config and _read_head(other).partition("\n")[0].rstrip() == f"{LINE}{BESIDE}":
             with contextlib.suppress(ConfigurationError):  # it may be half written
-                own += [
-                    own_class for own_class in own_classes([other]) if own_class[:2] not in [each[:2] for each in own]
-                ]
-    write_schema(configuration_schema(own), file)
+                own = {**{each[:2]: each for each in own_classes([other])}, **own}
+    write_schema(configuration_schema(own.values()), file)
     text = config.read_text(encoding="utf-8")
     if LINE not in text:
         with write_atomically(config) as temporary:
