@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.records import Edit, Judgement
+from edit_eval.records import Edit, Judgement, Results
 from edit_eval.run import Run, evaluate
 from edit_eval.store.subjects.kinds import kinds
 
@@ -69,6 +69,56 @@ def test_nothing_is_made_or_asked_again(name: str, older: Path, monkeypatch: pyt
     assert samples(older / name) == asked_about
     assert made.table.is_complete
     assert bool(made.results.beside) == (name == "turns")
+
+
+def edits_written(run: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((run / "edits").iterdir())]
+
+
+def edits_of(results: Results) -> dict[Any, Any]:
+    """What came of each edit, but for when, where and how fast."""
+    return {
+        (edit.edit_model, edit.sample_id, edit.edit_seed): (edit.status, edit.pixels, edit.instruction, edit.made_in)
+        for edit in results.edits
+    }
+
+
+def judgements_of(results: Results) -> dict[Any, Any]:
+    """What came of each judgement of any kind."""
+    return {
+        (of.judge, of.edit_model, of.other, of.sample_id, of.edit_seed, of.repeat): (of.status, of.scores, of.answer)
+        for of in (*results.judgements, *results.battles, *results.controls, *results.critiques)
+    }
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("name", RUNS)
+def test_one_that_broke_off_is_gone_on_with(
+    name: str, share: float, older: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journals end amid a line, as a kill leaves them. No edit in them is made again; a reader sees the same.
+
+    Answers that were lost are asked for by key alone, where a run of then may have had several of one key: so what is
+    said anew, and edits that are told it, are not held against those of then.
+    """
+    run = older / name
+    for judge in Run(run).experiment.judges:
+        if judge.texts:
+            monkeypatch.setattr(type(judge.protocol), "texts", staticmethod(lambda _, then=judge.texts: then))
+    for path, data in journals(run).items():
+        (run / path).write_bytes(data[: int(len(data) * share)])
+    held = edits_written(run)
+    made = evaluate(configured(name, older), run_dir=run, report=False)
+    assert made.table.is_complete
+    written = [json.loads(line) for data in edits_written(run) for line in data.split(b"\n") if line.endswith(b"}")]
+    there = [json.loads(line) for data in held for line in data.split(b"\n")[:-1]]
+    assert there
+    assert [edit for edit in written if edit["key"] in {one["key"] for one in there}] == there
+    assert any(edit.made_in for edit in made.results.edits) == (name == "rounds")
+    again = Run(run).results
+    assert edits_of(made.results).items() <= edits_of(again).items()
+    assert judgements_of(made.results).items() == judgements_of(again).items()
+    assert (older / "asked.jsonl").exists(), "something was missing"
 
 
 def test_the_wording_of_then_can_be_asked_for(older: Path) -> None:
