@@ -129,7 +129,8 @@ _NO_JUDGES = re.compile(r"^judges:[ \t]*(\{[ \t]*\}|null|~)?[ \t]*(#.*)?\n?$", r
 def add_judges(file: Path, judges: Sequence[ModelDraft], devices: str, reasons: bool) -> Started:
     """Writes judges into a configuration that has none; every other line of it stays as it is.
 
-    With `reasons`, judges give reasons where they and the benchmark's protocol can. Raises `ConfigurationError` for a configuration that has judges, or that cannot be read with these.
+    With `reasons`, judges give reasons where they and the benchmark's protocol can. Raises `ConfigurationError` for a
+    configuration that has judges, or that cannot be read with these.
     """
     text = file.read_text(encoding="utf-8")
     written = parse(text, str(file))
