@@ -133,7 +133,7 @@ def test_coverage_comes_first(incomplete: Report) -> None:
     first = printed(incomplete.summary, width=200).splitlines()[0]
     coverage = incomplete.summary.coverage
     assert first.startswith(f"{coverage.scored} of 30 scored. Not scored: ")
-    assert "2 not done yet" in first
+    assert "2 (not done yet)" in first
     assert "Less than the 100% asked for." in first
 
 

@@ -509,7 +509,7 @@ def _some(names: Sequence[str]) -> list[str]:
 def _more(advice: Advice) -> Text:
     count = round(advice.count, min(0, 2 - len(str(advice.count))))
     return Text(
-        "Add a picture or two: a real lead of this size would then be shown 4 times in 5.",
+        "Add about {} more picture: a real lead of this size would then be shown 4 times in 5.",
         count,
         plural="Add about {} more pictures: a real lead of this size would then be shown 4 times in 5.",
     )
