@@ -274,7 +274,7 @@ def test_a_write_that_fails_leaves_nothing(made: Results, tmp_path: Path, monkey
 GOLDEN = """\
 # Evaluation report: night run
 
-**Coverage: 2 of 3 scored.** Not scored: 1 judge refused. Less than the 100% asked for.
+**Coverage: 2 of 3 scored.** Not scored: 1 (judge refused). Less than the 100% asked for.
 
 model_a scores 7.00 (out of 10) with judge; there is no other model to compare it with.
 
@@ -398,7 +398,7 @@ def test_it_can_be_chinese() -> None:
 def test_what_is_still_to_do_is_no_failure(incomplete: Report) -> None:
     document = (incomplete.folder / "report.md").read_text(encoding="utf-8")
     coverage, rest = document.split("## Results")
-    assert "2 not done yet" in coverage
+    assert "2 (not done yet)" in coverage
     assert "This run is not finished." in coverage
     assert "not done yet" not in rest
 

@@ -136,7 +136,7 @@ def audit(
     judged: Path | None = None,
     spectator: Spectator | None = None,
     command: Sequence[str] = (),
-    before: Callable[[int, float | None], object] | None = None,
+    before: Callable[[int | None, float | None], object] | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Audit:
     """Examines a judge of a configuration, or resumes that; its benchmark and its edit models are not used.
@@ -145,8 +145,8 @@ def audit(
     their number per category, `size` their width. With `people` (a file, or a folder: `read_people`) it is also
     compared with people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by
     default to `passports` in the user's cache; everything else goes into a run directory. `before` is told how many
-    questions all of it is, and about how many US dollars (None: not known, or nothing). Raises the same as `evaluate`,
-    and what `before` raises.
+    questions all of it is (None: not counted yet), and about how many US dollars (None: not known, or nothing).
+    Raises the same as `evaluate`, and what `before` raises.
     """
     if not isinstance(configuration, Configuration):
         taken = [name for name in NOT_TAKEN if options.get(name)]
@@ -165,6 +165,7 @@ def audit(
         seed = passports.next_seed(subject, passports.tries_at_its_server(folder, subject)) if seed is None else seed
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
     if before is not None:
+        before(None, None)
         questions_asked = count_questions(make_experiment(trial, load_samples(trial)))
         work = {f"judge:{examined.name}": (questions_asked, 0)}
         before(questions_asked, estimate_cost(prices_of(trial), work))

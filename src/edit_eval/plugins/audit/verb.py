@@ -61,7 +61,6 @@ class AuditVerb(Verb):
         """Audits the judge, and prints its measures and where its page and passport are."""
         from edit_eval.plugins.audit.trial import audit
 
-        say(Text("drawing the scenes"))
         made = audit(
             config,
             judge=judge,
@@ -81,13 +80,16 @@ class AuditVerb(Verb):
         end_if_short(made.passport.verdict != "passed")
 
 
-def _say_how_much(questions: int, cost: float | None) -> None:
-    """Says what an audit asks, and lets whoever sits at a terminal leave it."""
+def _say_how_much(questions: int | None, cost: float | None) -> None:
+    """Says what an audit asks, and lets whoever sits at a terminal leave it; before that is known, what it does."""
+    if questions is None:
+        return say(Text("drawing the scenes"))
     said = Text("the audit asks {:,} questions in all; `--scenes` makes it shorter", questions)
     say(said if cost is None else Text("{}; about {:,.2f} USD", said, cost))
     here = not wants_json() and sys.stdin.isatty() and sys.stderr.isatty()
     if here and not typer.confirm(translate(Text("Begin?")), default=True, err=True):
         raise typer.Exit
+    return None
 
 
 def answer_audited(made: Audit) -> None:
