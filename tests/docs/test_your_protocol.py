@@ -12,6 +12,7 @@ import yaml
 from rich.console import Console
 
 from documented_blocks import DOCS, blocks
+from drawn_pages import unpack_page
 from edit_eval import evaluate
 from edit_eval.errors import BenchmarkError
 from edit_eval.judges.answers import LEAST_MASS
@@ -88,7 +89,7 @@ def test_what_was_not_asked_is_shown_as_such(made: Run) -> None:
     made.write_report()
     replies = [json.loads(line) for line in (made.path / "report" / "replies.jsonl").read_text("utf-8").splitlines()]
     assert not [reply for reply in replies if (reply["sample"], reply["question"]) == (sample_id(0), "kept")]
-    page = made.page.read_text("utf-8")
+    page = unpack_page(made.page.read_text("utf-8"))
     assert '"applies": false' in page or '"applies":false' in page
 
 
