@@ -91,9 +91,10 @@ def write_benchmark(folder: Path, count: int, size: int) -> Path:
 
 
 def configuration(folder: Path, count: int, size: int, seconds: float, devices: int) -> dict[str, Any]:
-    """Returns a configuration of the testing models on `devices` CPU workers."""
+    """Returns a configuration of the testing models on `devices` CPU workers; the user's cache is in the folder."""
+    os.environ["XDG_CACHE_HOME"] = f"{folder}/user"  # where a run before this one had equal sources elsewhere
     return {
-        "benchmark": {"data_path": str(write_benchmark(folder, count, size)), "cache_dir": str(folder / "cache")},
+        "benchmark": {"data_path": str(write_benchmark(folder, count, size))},
         "diffusion_model": {
             "type": "testing",
             "params": {"device_ids": f"cpu:{devices}", "seconds": seconds, "steps": 1},
@@ -119,7 +120,6 @@ def engine_cpu() -> float:
     costs = {}
     for count in (100, 500):
         with tempfile.TemporaryDirectory() as name:
-            os.environ["XDG_CACHE_HOME"] = f"{name}/user"  # where a run before this one had equal sources elsewhere
             settings = configuration(Path(name), count, 32, 0.0, 2)
             evaluate(settings, run_dir=Path(name) / "warm", report=False, limit=1)  # sources cached, modules loaded
             begin = time.process_time()
