@@ -341,7 +341,7 @@ class Run:
                 )
             raise Unscored(
                 Text(
-                    "coverage: {}{} of {} are scored{}{}, and evaluation.min_coverage is {:g}; "
+                    "the results stand, but {}{} of {} are scored{}{}, and evaluation.min_coverage asks for {:.0%}; "
                     "`edit-eval status {}` lists the rest{}",
                     who,
                     coverage.scored,

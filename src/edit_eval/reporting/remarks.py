@@ -92,6 +92,12 @@ def unshown_lines(summary: Summary) -> list[Text]:
     return [Text("Judge {}: not shown to see edits ({})", judge, why_unshown(summary, judge)) for judge in judges]
 
 
+def has_controls(summary: Summary, judge: str) -> bool:
+    """True if a judge was asked about controls."""
+    kinds = summary.controls.judges[judge].kinds if judge in summary.controls.judges else {}
+    return any(block.coverage.total for block in kinds.values())
+
+
 def why_unshown(summary: Summary, judge: str) -> Text:
     """Says why controls do not show that a judge sees edits."""
     controls = summary.controls
@@ -117,8 +123,16 @@ def why_unshown(summary: Summary, judge: str) -> Text:
             controls.fewest,
             plural="{} controls of each kind show nothing yet, {} or more can",
         )
-    open_ = [kind for kind, block in kinds.items() if block.beside_edits.below is None]
-    return Text("it scores {: and } not clearly lower than the edits", [_CONTROLS.get(kind, kind) for kind in open_])
+    open_ = {kind: block.beside_edits for kind, block in kinds.items() if block.beside_edits.below is None}
+    scale = next(result.headline_numbers.scale for result in summary.results if result.judge == judge)
+    digits = min(1, formats.decimals(scale))
+    scored = [
+        Text(
+            "{} ({} against {})", _CONTROLS.get(kind, kind), *(formats.score(v, digits) for v in (of.control, of.edits))
+        )
+        for kind, of in open_.items()
+    ]
+    return Text("it scores {: and } not clearly lower than the edits", scored)
 
 
 # -- below the results --

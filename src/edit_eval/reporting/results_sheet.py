@@ -23,6 +23,7 @@ from edit_eval.reporting.remarks import (
     examination_remarks,
     examination_words,
     footnotes,
+    has_controls,
     no_interval,
     unshown_lines,
     why_unshown,
@@ -69,8 +70,10 @@ def _answer(summary: Summary) -> Iterator[Part]:
         yield 5, [Line(weakest)]
     if verdict.opinions:
         words = Text("{}.", Text("{:; }", [_judge_remark(summary, of) for of in verdict.opinions]))
-        failed = any(advice.kind == "failed_audit" for advice in verdict.next)  # it stands there whatever else is cut
-        yield (1, [Line(words, "problem")]) if failed else (5, [Line(words, "quiet")])
+        # A judge that may be unfit stands there whatever else is cut.
+        unfit = any(advice.kind == "failed_audit" for advice in verdict.next)
+        unfit = unfit or any(of.sees == "unknown" and has_controls(summary, of.judge) for of in verdict.opinions)
+        yield (1, [Line(words, "problem")]) if unfit else (5, [Line(words, "quiet")])
     yield from ((5, [Line(line, "quiet")]) for line in examination_remarks(summary.judges))
     yield from ((6, [Line(Text("note: {}", note), "problem")]) for note in summary.notes)
     yield from advice_parts(verdict)

@@ -568,8 +568,8 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "controls": lambda advice: (
         Text(
-            "Set evaluation.controls to {} and repeat the edit-eval run command: that may show that {} can tell edits "
-            "from pictures that are none.",
+            "Write `evaluation: {{controls: {}}}` into the configuration and repeat the edit-eval run command: that "
+            "may show that {} can tell edits from pictures that are none.",
             advice.count,
             _name_list(advice.names),
         )

@@ -258,7 +258,8 @@ def count_needed_controls(results: Results, asked: int) -> int:
     source images for more."""
     there = len({sample.cluster or sample.id for sample in results.samples if not (sample.fault or sample.follows)})
     enough = max(FEWEST_WITH_CONTROLS, fewest(len(results.edit_models)))
-    more = min(there, enough if asked < enough else 2 * asked)
+    more = enough if asked < enough else 2 * asked
+    more = there if there <= 2 * more else more  # rather all of a few than twice
     return more if more > asked and more >= fewest(len(results.edit_models)) else 0
 
 

@@ -636,9 +636,11 @@ def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names
     files = known.unscored.get("no_file")
     lacking = [Advice("files", files)] if files else []
     first = kind in ("not_comparable", "no_answer")  # they may be why
+    urgent = [*_urgent(kind, opinions, known, lacking if first else ())]
+    unfit = any(step.kind in ("other_judge", "failed_audit") for step in urgent)  # its scores are worth no picture more
     steps = [
-        *_urgent(kind, opinions, known, lacking if first else ()),
-        *_for_the_answer(kind, opinions, names),
+        *urgent,
+        *(step for step in _for_the_answer(kind, opinions, names) if not (unfit and step.kind in _PICTURES)),
         *([] if first else lacking),
         *_for_trust(opinions),
         *_for_sight("off", opinions, known),  # somebody wanted it so
@@ -650,6 +652,10 @@ def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names
         if opinion.is_eligible and _rests_on_few(contest)
     ]
     return steps or [Advice("kinds", max(unseen)) if unseen else Advice("nothing")]
+
+
+_PICTURES = ("more", "enough", "add", "uneven", "alike", "outliers", "choose")
+"""Steps that rest on the scores that a judge gave."""
 
 
 def _rests_on_few(contest: Contest) -> bool:

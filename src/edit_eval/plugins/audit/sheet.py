@@ -372,4 +372,5 @@ def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
 def places_of(run: object, page: object, file: object) -> Sheet:
     """Returns the places of run, page if one is drawn, and passport, a line each."""
     drawn = [Line(Text("page: {}", page))] if page else []
-    return [Line(Text("run: {}", run)), *drawn, Line(Text("passport: {}", file))]
+    quoted = Line(Text("reports quote it once the run is repeated: nothing is asked again"), "quiet")
+    return [Line(Text("run: {}", run)), *drawn, Line(Text("passport: {}", file)), quoted]
