@@ -21,7 +21,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "edit_eval"
 ROOMS = ("protocols", "rubrics", "statistics", "plugins")
 APART = ("preparation", "page", "progress")
 """Plug-ins that make no number of a result: they add seconds and bytes of a plan, and heights of drawings."""
-COUNTING = ("len", "bool", "int", "isinstance")
+COUNTING = ("len", "bool", "int", "isinstance", "comb")
 COUNTS = (
     "batch_interfaces: (number for number in _of(of.get('request_counts')).values() if isinstance(number, int))",
     "batches: (batch.size for batch in self._gathered.values())",

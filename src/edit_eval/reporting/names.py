@@ -38,7 +38,7 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
 
 def status_count(count: int, status: str) -> Text:
     """Returns `8 (judge refused)`."""
-    return Text("{} ({})", count, NAMES["status"][status], context="how many")
+    return Text("{} ({})", count, NAMES["status"][status])
 
 
 def name_of(kind: str, name: str) -> str:

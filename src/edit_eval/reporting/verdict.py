@@ -589,7 +589,8 @@ _FOR_READERS: Mapping[str, Callable[[Advice], Text]] = {
         advice.count,
         [NAMES["status"][status] for status in advice.names],
         plural="{} scores are missing ({}): whoever ran it can try again.",
-    )
+    ),
+    "vote": lambda advice: Text("Look at the edits, and vote which are better: Vote in the menu of edit-eval view."),
 }
 """The same without a command, where a reader should know of it."""
 
