@@ -149,7 +149,7 @@ def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     shown = json.loads((home / "mine.ipynb").read_text("utf-8"))["cells"]
     told, table, verdict = (cell["outputs"][-1] for cell in shown[-3:])
     assert "40 of 40" in "".join(told["data"]["text/html"])
-    assert "data:image/webp;base64," in "".join(told["data"]["text/html"])
+    assert "data:image/jpeg;base64," in "".join(told["data"]["text/html"])
     assert "edits_a" in "".join(table["data"]["text/html"])
     assert "edits_a" in "".join(verdict["text"])
 
