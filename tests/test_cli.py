@@ -285,7 +285,7 @@ def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
         assert outcome.code == 3, time
         assert outcome.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
         assert outcome.err.rstrip().splitlines()[-1] == (
-            "error: the results stand, but 8 of 9 are scored, and evaluation.min_coverage asks for 100%; "
+            "error: fewer are scored than was asked for: 8 of 9 are scored, and evaluation.min_coverage asks for 100%; "
             f"`edit-eval status {tmp_path / 'run'}` lists the rest, `--retry unparseable` retries them"
         )
     low = [*("--set", "evaluation.min_coverage=0.5"), "--run-dir", tmp_path / "other"]

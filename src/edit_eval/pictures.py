@@ -487,9 +487,10 @@ def open_kept_file(path: str | os.PathLike[str], digest: str) -> Image.Image | N
     whole = _strip_metadata(file, chunks)
     if whole is None or hashlib.sha256(data).hexdigest() != digest:
         return None
-    picture = Image.open(io.BytesIO(whole), formats=("PNG",))
-    if picture.width * picture.height > MAX_PIXELS:
+    width, height = (int.from_bytes(whole[place : place + 4], "big") for place in (16, 20))
+    if not 0 < width * height <= MAX_PIXELS:  # before Pillow, which raises at a bomb
         return None
+    picture = Image.open(io.BytesIO(whole), formats=("PNG",))
     _keep_file(picture, whole)
     return picture
 

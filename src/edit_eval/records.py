@@ -635,7 +635,7 @@ class RunProvenance:
         """The share of its headlines, 0 to 1, that each edit model and judge must have: all, unless less was asked."""
         evaluation = self.configuration.get("evaluation")
         asked = evaluation.get("min_coverage") if isinstance(evaluation, Mapping) else None
-        return float(asked) if isinstance(asked, int | float) else 1.0
+        return float(asked) if isinstance(asked, int | float) and not isinstance(asked, bool) else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

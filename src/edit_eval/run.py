@@ -341,14 +341,14 @@ class Run:
                 )
             raise Unscored(
                 Text(
-                    "the results stand, but {}{} of {} are scored{}{}, and evaluation.min_coverage asks for {:.0%}; "
-                    "`edit-eval status {}` lists the rest{}",
+                    "fewer are scored than was asked for: {}{} of {} are scored{}{}, and evaluation.min_coverage asks "
+                    "for {:g}%; `edit-eval status {}` lists the rest{}",
                     who,
                     coverage.scored,
                     coverage.total,
                     counts,
                     more,
-                    self.summary.coverage.required,
+                    100 * self.summary.coverage.required,
                     self.path,
                     again,
                 )

@@ -25,7 +25,7 @@ from edit_eval.reporting.verdict_drawing import characters, draw_verdict
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.summary import context_of_run, summarise
-from edit_eval.statistics.verdict import verdict
+from edit_eval.statistics.verdict import Opinion, _steps, verdict
 from edit_eval.statistics.verdict_context import VerdictContext
 from reporting.readings import READINGS, Reading
 from reporting.reported_runs import build_run, rescored, unscored
@@ -238,6 +238,22 @@ def test_only_a_judge_that_nobody_tested_is_called_so(ended: str, advised: str |
     assert context_of_run(replace(drawn, provenance=replace(drawn.provenance, examined=examined))).examined == {
         judge: ended
     }
+
+
+def test_more_pictures_are_advised_for_a_judge_that_is_fit_alone(tmp_path: Path) -> None:
+    """Two judges with the same lead; one is unfit, or both."""
+    _, summary = next(reading for reading in READINGS if reading.name == "lead").build(tmp_path)
+    [fit] = summary.verdict.opinions
+    failed, blind = msgspec.structs.replace(fit, examined="failed"), msgspec.structs.replace(fit, sees="not_last")
+
+    def advised(*opinions: Opinion) -> list[str]:
+        return [advice.kind for advice in _steps("ahead", opinions, VerdictContext(), ("a", "b"))]
+
+    assert advised(fit) == ["more"]
+    assert advised(fit, failed) == ["failed_audit", "more"]
+    assert advised(fit, blind) == ["other_judge", "more"]
+    assert advised(failed) == ["failed_audit"]
+    assert advised(failed, blind) == ["other_judge", "failed_audit"]
 
 
 def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:

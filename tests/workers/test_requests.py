@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -230,3 +231,15 @@ def test_a_file_with_other_bytes_is_decoded_and_told_by_its_pixels(
             assert shown.size == (256, 256), "these bytes were reported with these pixels"
         else:
             assert isinstance(shown, str), "the edit is not what was reported"
+
+
+def test_a_file_whose_header_claims_too_much_is_left_to_who_refuses_it(tmp_path: Path, decoded: list[str]) -> None:
+    path = tmp_path / "edit.png"
+    made = write_png(Image.linear_gradient("L").convert("RGB"), path)
+    data = bytearray(path.read_bytes())
+    data[16:24] = (1 << 30).to_bytes(4, "big") * 2
+    data[29:33] = zlib.crc32(bytes(data[12:29])).to_bytes(4, "big")
+    path.write_bytes(data)
+    shown = sent({"path": str(path), "pixels": made.pixels, "digest": digest(path)})
+    assert isinstance(shown, str), "the edit is not what was reported"
+    assert decoded == ["edit.png"]

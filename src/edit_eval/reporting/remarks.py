@@ -125,7 +125,7 @@ def why_unshown(summary: Summary, judge: str) -> Text:
         )
     open_ = {kind: block.beside_edits for kind, block in kinds.items() if block.beside_edits.below is None}
     scale = next(result.headline_numbers.scale for result in summary.results if result.judge == judge)
-    digits = min(1, formats.decimals(scale))
+    digits = formats.decimals(scale)
     scored = [
         Text(
             "{} ({} against {})", _CONTROLS.get(kind, kind), *(formats.score(v, digits) for v in (of.control, of.edits))

@@ -637,7 +637,8 @@ def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names
     lacking = [Advice("files", files)] if files else []
     first = kind in ("not_comparable", "no_answer")  # they may be why
     urgent = [*_urgent(kind, opinions, known, lacking if first else ())]
-    unfit = any(step.kind in ("other_judge", "failed_audit") for step in urgent)  # its scores are worth no picture more
+    counted = [opinion for opinion in opinions if opinion.is_eligible]
+    unfit = bool(counted) and all(opinion.examined == "failed" for opinion in counted)  # worth no picture more
     steps = [
         *urgent,
         *(step for step in _for_the_answer(kind, opinions, names) if not (unfit and step.kind in _PICTURES)),

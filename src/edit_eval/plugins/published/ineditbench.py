@@ -128,8 +128,8 @@ class InEditBench(FilesBenchmark):
         if category == TWICE:
             return None
         checklist = row.text("checklist", required=category in PROCESSES)
-        asked = [name for name in DIMENSIONS if name != "science" or checklist]
-        facts = {"asks": asked, **({"checklist": checklist} if checklist else {})}
+        asked = [name for name in DIMENSIONS if name != "science" or category in PROCESSES]
+        facts = {"asks": asked, **({"checklist": checklist} if category in PROCESSES else {})}
         return Draft(row.text("index", required=True), row.text("instruction", required=True), category, facts)
 
 
