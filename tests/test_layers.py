@@ -45,6 +45,12 @@ TWICE = {"plugins records.py": {"Edit"}}
 """The only classes with a name of another one's, by their rooms: what is done to a drawn scene."""
 
 
+@functools.cache
+def parse(path: Path) -> ast.Module:
+    """Returns a file's tree, parsed once for all that look at it; it is not changed."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def name(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
@@ -71,7 +77,7 @@ def module_level(body: list[ast.stmt]) -> list[ast.stmt]:
 def imported(path: Path) -> set[str]:
     """The modules that importing a file imports, as they are named in it."""
     modules = set()
-    for statement in module_level(ast.parse(path.read_text("utf-8")).body):
+    for statement in module_level(parse(path).body):
         if isinstance(statement, ast.Import):
             modules |= {alias.name for alias in statement.names}
         elif isinstance(statement, ast.ImportFrom):
@@ -120,7 +126,7 @@ def test_no_file_is_too_long_to_be_read(folder: Path) -> None:
 def test_no_function_is_too_long_to_be_read() -> None:
     lines = {}
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 text = (ast.get_docstring(node, clean=False) or "").count("\n")
                 lines[f"{name(path)}: {node.name}"] = (node.end_lineno or 0) - node.lineno + 1 - text
@@ -131,40 +137,32 @@ def find_hidden(tree: ast.Module) -> Iterator[str]:
     """Yields what a comprehension binds that its function reads of the module elsewhere."""
     own = {getattr(node, "name", "") for node in tree.body}
     own |= {
-        (alias.asname or alias.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        (alias.asname or alias.name) for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            loops = [node for node in ast.walk(function) if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp)]
-            inside = {id(node): loop for loop in loops for node in ast.walk(loop)}
-            names = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in own]
-            stored = [node for node in names if isinstance(node.ctx, ast.Store)]
-            local = {node.id for node in stored if id(node) not in inside}
-            local |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-            bound = {node.id for node in stored} - local
-            at_home = {
-                id(node)
-                for each in stored
-                if id(each) in inside
-                for node in ast.walk(inside[id(each)])
-                if isinstance(node, ast.Name) and node.id == each.id
-            }
-            hidden = {
-                node.id
-                for node in names
-                if isinstance(node.ctx, ast.Load) and node.id in bound and id(node) not in at_home
-            }
-            yield from (f"{function.name}: {name}" for name in sorted(hidden))
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        nodes = [*ast.walk(function)]
+        loops = [node for node in nodes if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp)]
+        targets = [(loop, part) for loop in loops for each in loop.generators for part in ast.walk(each.target)]
+        bound = [(loop, part.id) for loop, part in targets if isinstance(part, ast.Name) and part.id in own]
+        if not bound:
+            continue
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        inside = {id(node) for loop in loops for node in ast.walk(loop)}
+        local = {node.id for node in names if isinstance(node.ctx, ast.Store) and id(node) not in inside}
+        local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        for bare in sorted({name for _, name in bound} - local):
+            at_home = {id(node) for loop, name in bound if name == bare for node in ast.walk(loop)}
+            if any(node.id == bare and id(node) not in at_home for node in names):
+                yield f"{function.name}: {bare}"
 
 
 def test_no_comprehension_hides_what_its_function_reads_of_the_module() -> None:
     """Python 3.12.0 and 3.12.1 take such a name for a local one, and stop."""
     hiding = "def f(of):\n    return [name for name in of], [name(one) for one in of]\ndef name(of): ...\n"
     assert [*find_hidden(ast.parse(hiding))] == ["f: name"]
-    trees = {name(path): ast.parse(path.read_text("utf-8")) for path in MODULES}
+    trees = {name(path): parse(path) for path in MODULES}
     assert [f"{path}, {found}" for path, tree in trees.items() for found in find_hidden(tree)] == []
 
 
@@ -184,7 +182,7 @@ def test_tests_mirror_what_they_test() -> None:
 @functools.cache
 def public_classes(path: Path) -> list[str]:
     """The names that other modules can import from this one."""
-    body = ast.parse(path.read_text("utf-8")).body
+    body = parse(path).body
     return [each.name for each in body if isinstance(each, ast.ClassDef) and not each.name.startswith("_")]
 
 
@@ -213,7 +211,7 @@ def test_nouns_are_those_of_the_code() -> None:
 def test_exit_codes_have_names() -> None:
     """Of the commands; a worker's are between it and the engine."""
     commands = [p for p in MODULES if p.parent in (SOURCE, SOURCE / "verbs")]
-    calls = (node for p in commands for node in ast.walk(ast.parse(p.read_text("utf-8"))) if isinstance(node, ast.Call))
+    calls = (node for p in commands for node in ast.walk(parse(p)) if isinstance(node, ast.Call))
     ends = [ast.unparse(call) for call in calls if ast.unparse(call.func) in ("sys.exit", "typer.Exit", "_fail")]
     assert len(ends) > 10
     assert [end for end in ends if re.search(r"\b\d", end)] == []
@@ -238,7 +236,7 @@ def test_no_reader_opens_a_journal() -> None:
     assert len(files) > 100
     opens = []
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse(path)):
             named = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else None
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".read") and node.args:
                 named = node.args[0]
@@ -307,7 +305,7 @@ def test_functions_are_verbs_and_nouns() -> None:
     named = {
         node.name
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_grammar(node.name)
     }
     assert named - {name for name in named if name.endswith("_of")} - DEFENDED == set()
