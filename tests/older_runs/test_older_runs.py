@@ -94,7 +94,7 @@ def judgements_of(results: Results) -> dict[Any, Any]:
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("name", RUNS)
 def test_one_that_broke_off_is_gone_on_with(
-    name: str, share: float, older: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, share: float, older: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Its journals end amid a line, as a kill leaves them. No edit in them is made again; a reader sees the same.
 
@@ -110,6 +110,7 @@ def test_one_that_broke_off_is_gone_on_with(
     held = edits_written(run)
     made = evaluate(configured(name, older), run_dir=run, report=False)
     assert made.table.is_complete
+    assert "display has failed" not in capfd.readouterr().err
     written = [json.loads(line) for data in edits_written(run) for line in data.split(b"\n") if line.endswith(b"}")]
     there = [json.loads(line) for data in held for line in data.split(b"\n")[:-1]]
     assert there

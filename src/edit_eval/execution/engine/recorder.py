@@ -404,7 +404,7 @@ class Recorder:
         for edit in ended:
             self._audience.edit(self._matrix.edits[edit])
         for judgement in judged:
-            if judgement.status is not Status.PENDING:
+            if judgement.status not in (Status.PENDING, Status.SKIPPED):  # what nobody asks for never ends
                 self._audience.judgement(judgement)
         for edit in ended:
             self._work.settle(edit)
