@@ -77,6 +77,7 @@ class Status(str, Enum):
     PENDING = "pending", Text("not done yet"), Ending.NONE
     SKIPPED = "skipped", Text("skipped"), Ending.NONE  # the sample itself is bad (`on_bad_sample: skip`)
     EDIT_FAILED = "edit_failed", Text("edit failed"), Ending.NO_EDIT
+    EDIT_MISSING = "edit_missing", Text("edit missing"), Ending.NO_EDIT  # a finished edit that has no file
     EDIT_REFUSED = "edit_refused", Text("edit refused"), Ending.DECLINED
     JUDGE_ERROR = "judge_error", Text("judge failed"), Ending.NO_SCORE  # the judge gave no answer
     REFUSED = "refused", Text("judge refused"), Ending.NO_SCORE  # the judge declined to answer
@@ -101,15 +102,15 @@ class Status(str, Enum):
 CONTROL = "control:"
 """Prefix of `edit_model` in a judgement that is about no edit; the rest says what is judged."""
 EDIT_LOST = tuple(status for status in Status if status.ending is Ending.NO_EDIT)
-"""Statuses of an edit that failed."""
+"""Statuses of an edit that failed, or has no file."""
 DECLINED = tuple(status for status in Status if status.ending is Ending.DECLINED)
 """Statuses of an edit that the model declined to make: not a failure, and not to be asked for again."""
 NO_EDIT = (*EDIT_LOST, *DECLINED)
 """Reasons why there is no edit: statuses of the edit and of everything that would have been judged of it."""
 JUDGE_FAILED = tuple(status for status in Status if status.ending is Ending.NO_SCORE)
 """Statuses of a judgement that failed although there is an edit."""
-FAILED = (*EDIT_LOST, *JUDGE_FAILED)
-"""Statuses that reports advise to retry."""
+FAILED = (Status.EDIT_FAILED, *JUDGE_FAILED)
+"""Statuses that reports advise to retry: no retry makes a file."""
 CUT_SHORT = (Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR)
 """Endings of a reply other than complete (`ok`)."""
 
@@ -199,7 +200,7 @@ class Edit:
     edit_seed: int
     """Which of the `evaluation.edit_seeds` this is, from 0."""
     status: Status
-    """`ok`, `pending`, `skipped`, `edit_failed` or `edit_refused`."""
+    """`ok`, `pending`, `skipped`, `edit_failed`, `edit_missing` or `edit_refused`."""
     reason: str = ""
     """Why there is no image."""
     image: str = ""

@@ -17,7 +17,7 @@ from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import FAILED, NO_EDIT, ExaminedJudge, Judgement, Results, RunProvenance, Status
+from edit_eval.records import FAILED, ExaminedJudge, Judgement, Results, RunProvenance, Status
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
@@ -328,14 +328,9 @@ class Run:
             if skipped:
                 many = Text(" ({} skipped count as not scored)", skipped)
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
-            gone = self.experiment.lacking
-            lost = [edit for edit in self.table.edits if gone and edit.status in NO_EDIT]
-            of_files = {edit.status for edit in lost if edit.sample_id in gone.get(edit.edit_model, ())}
-            others = {edit.status for edit in lost if edit.sample_id not in gone.get(edit.edit_model, ())}
-            no_retry = {status.value for status in of_files - others}
-            failed = ",".join(name for name in coverage.by_status if name in FAILED and name not in no_retry)
+            failed = ",".join(name for name in coverage.by_status if name in FAILED)
             again = Text(", `--retry {}` retries them", failed) if failed else Text("")
-            if of_files:
+            if Status.EDIT_MISSING.value in coverage.by_status:
                 again = Text(
                     "{}; a finished edit needs its file: put it there and run again, or lower min_coverage", again
                 )

@@ -199,7 +199,7 @@ class Expected:
     def _made(self, column: str, sample: str, seed: int, rewriter: str, turn: int, seen: str, before: str) -> Edit:
         model = model_of(self.draw, column.partition("@")[0].partition("+")[0])
         if model == "folder":  # one picture, whatever it was asked for
-            status = "ok" if planted.in_folder(self.salt, sample) else "edit_failed"
+            status = "ok" if planted.in_folder(self.salt, sample) else "edit_missing"
             return Edit(status, planted.child("folder", sample, 0, "", 1, ""), before, column)
         of = self.rows[sample].of or sample
         seen += planted.in_mask(planted.mask_of(self.salt, of)) if takes_mask(self.draw, model) else ""

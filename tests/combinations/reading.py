@@ -220,7 +220,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             ]
             tried = Counter(edit.status for edit in made if edit.status != "skipped")
             self.check("summary: edits tried", counts["edit_model"], sum(tried.values()), counts["total"])
-            for status in ("edit_failed", "edit_refused"):
+            for status in ("edit_failed", "edit_missing", "edit_refused"):
                 self.check(f"summary: edits {status}", counts["edit_model"], tried[status], counts[status]["count"])
 
     def entry(self, entry: Mapping[str, Any], where: str) -> None:

@@ -87,10 +87,13 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
     assert "No space left on device" in said
     assert "all finished work is kept; rerun the same command to resume" in said
     assert "\n" not in said
-    if part >= 0.3:
-        assert re.search(r"the remaining (1 edit|\d+ edits) and [89] judgements need about", said)
     assert wait_until(lambda: not workers_of(disk / "run"))
     done = {r["key"] for r in lines(disk / "run", "edits") if r["status"] == "ok"}
+    if part >= 0.3:
+        # How far the judge was depends on the machine's pace, what is said to remain on the records alone.
+        remaining = re.search(r"the remaining (\d+) edits? and (\d+) judgements? need about", said)
+        judged = sum(r["status"] == "ok" for r in lines(disk / "run", "judgements"))
+        assert remaining and [int(n) for n in remaining.groups()] == [SAMPLES - len(done), SAMPLES - judged], said
     assert not [r for r in lines(disk / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
     small_disk(16 << 20)
     made = run(tmp_path, "disk/run")

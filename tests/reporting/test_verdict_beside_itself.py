@@ -79,7 +79,7 @@ def test_a_judge_that_nobody_knows_comes_before_more_pictures_and_those_before_a
     scores = {"a": ahead, "b": [ahead[(place * 5 + 1) % 12] - 0.4 for place in range(12)]}
     rows = {(name, "k"): [[score] for score in of] for name, of in scores.items()}
     run = results([sample(index) for index in range(12)], rows)
-    known = VerdictContext(sees={"k": "unknown"}, controls=8, unscored={"no_file": 2})
+    known = VerdictContext(sees={"k": "unknown"}, controls=8, unscored={"edit_missing": 2})
     kinds = [step.kind for step in verdict_on_models(compare_models(run), known, columns_of_models(run)).next]
     assert kinds[0] == "controls"
     assert kinds[-1] == "files"

@@ -234,8 +234,8 @@ class RunStart:
         """Adds the work of another round of battles, if those before leave something open."""
         if added := self.matrix.unfold_more():
             most = max(judge.scoring.looks for judge in self.matrix.judges)
-            line = Text("round {} of {} at most: some edit models cannot be told apart yet", self.matrix.rounds, most)
-            self.spectator.note(line)
+            turn = 1 + self.matrix.cells.subject(added[-1]).round
+            self.spectator.note(Text("round {} of {} at most: some edit models cannot be told apart yet", turn, most))
             self.recorder.tell(added)
             self._fill(PilotCells(), frozenset(added))
 

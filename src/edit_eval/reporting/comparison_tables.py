@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edit_eval.records import EDIT_LOST, Scale
+from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import edit_side, link
 from edit_eval.reporting.formats import format_signed, format_signed_span, p_value
@@ -95,7 +95,7 @@ COLUMNS: Sequence[Column[Ranked]] = (
         Text("Failed"),
         _failure_text,
         look=lambda row: "problem" if row.column.failed.count else "",
-        to=lambda row: row.link_to_samples(status=EDIT_LOST[0].value) if row.column.failed.count else "",
+        to=lambda row: row.link_to_samples(show="failed") if row.column.failed.count else "",
         when=lambda row: row.column.failed.count,
     ),
     IMAGES,

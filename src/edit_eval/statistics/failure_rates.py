@@ -50,12 +50,14 @@ class ModelEdits(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     """Edits that it tried. One that was kept from an earlier round was not tried again."""
     edit_failed: FailureRate
+    edit_missing: FailureRate
+    """Finished edits that have no file."""
     edit_refused: FailureRate
 
     @property
     def not_made(self) -> int:
-        """Number of edits that were not made, for either reason."""
-        return self.edit_failed.count + self.edit_refused.count
+        """Number of edits that were not made, for any reason."""
+        return self.edit_failed.count + self.edit_missing.count + self.edit_refused.count
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from edit_eval.judges.answers import LEAST_MASS
-from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Scale, Status
+from edit_eval.records import Edit, Judgement, Results, Scale, Status
 from edit_eval.statistics.intervals import FloatArray
 from edit_eval.statistics.series import gain, series_of
 from edit_eval.statistics.votes import Rating, Vote
@@ -132,22 +132,6 @@ def judge_records(results: Results) -> dict[str, Mapping[str, Any]]:
         for record in (judges if isinstance(judges, list) else ())
         if isinstance(record, dict) and isinstance(record.get("name"), str)
     }
-
-
-def count_unscored(by_status: Mapping[str, int], results: Sequence[Results]) -> dict[str, int]:
-    """Returns how many headlines have no score, by status; as `no_file` those of finished edits without a file, which
-    no retry makes."""
-    unscored = {status: count for status, count in by_status.items() if status != Status.OK.value}
-    unscored["no_file"] = 0
-    for run in results:
-        lacking: Any = run.provenance.resolved.get("lacking") or {}
-        gone = {(model, sample) for model, samples in lacking.items() for sample in samples}
-        for row in (*run.judgements, *run.battles) if gone else ():
-            shown = {(model, row.sample_id) for model in (row.edit_model, row.other)}
-            if row.status in NO_EDIT and unscored.get(row.status.value) and not shown.isdisjoint(gone):
-                unscored[row.status.value] -= 1
-                unscored["no_file"] += 1
-    return {status: count for status, count in unscored.items() if count}
 
 
 def reply_origins(results: Results) -> dict[str, Given]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from edit_eval.records import Scale
+from edit_eval.records import FAILED, Scale, Status
 from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattles
 from edit_eval.statistics.compared import More
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
@@ -633,7 +633,7 @@ def add_votes(verdict: Verdict, votes: VoteCounts) -> Verdict:
 
 
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names: Sequence[str]) -> Iterable[Advice]:
-    files = known.unscored.get("no_file")
+    files = known.unscored.get(Status.EDIT_MISSING.value)
     lacking = [Advice("files", files)] if files else []
     first = kind in ("not_comparable", "no_answer")  # they may be why
     urgent = [*_urgent(kind, opinions, known, lacking if first else ())]
@@ -678,7 +678,7 @@ def _urgent(
     if unfit := tuple(opinion.judge for opinion in opinions if opinion.examined == "failed"):
         yield Advice("failed_audit", names=unfit)
     yield from lacking
-    if failed := {s: n for s, n in known.unscored.items() if s not in ("pending", "skipped", "no_file")}:
+    if failed := {status: count for status, count in known.unscored.items() if status in FAILED}:
         yield Advice("retry", sum(failed.values()), tuple(failed))
     if kind == "not_comparable":
         yield Advice("same_samples")

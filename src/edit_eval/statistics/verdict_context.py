@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from edit_eval.records import ExaminedJudge, Results
+from edit_eval.records import ExaminedJudge, Results, Status
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import JudgeBattles
 from edit_eval.statistics.controls import RunControls
-from edit_eval.statistics.raters import count_unscored, reply_origins
+from edit_eval.statistics.raters import reply_origins
 from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 
 Sees = Literal["last", "not_last", "unknown", "off"]
@@ -25,7 +25,7 @@ class VerdictContext:
     examined: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
     unscored: Mapping[str, int] = field(default_factory=dict)
-    """How many headlines ended without a score, by their status; `no_file`: finished edits whose file is not there."""
+    """How many headlines ended without a score, by their status."""
     same_pictures: Sequence[SamePictures] = ()
     battles: Mapping[str, JudgeBattles] = field(default_factory=dict)
     """`battles` of the summary."""
@@ -56,7 +56,7 @@ def build_context(
         },
         examined={judge: examination.ended for judge, examination in examined.items()},
         complete=complete,
-        unscored=count_unscored(coverage.by_status, results),
+        unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
         same_pictures=[pair for result in results for pair in same_pictures(pixels_of(result))],
         battles=battles,
         controls=controls.wanted,

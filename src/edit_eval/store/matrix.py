@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
@@ -109,26 +109,14 @@ class Matrix:
         self._grow()
         return number
 
-    def unfold_more(self) -> list[int]:
-        """Adds the subjects that are to be judged, too, by what is said of those there are; returns their numbers."""
-        return [
-            number
-            for kind in kinds().values()
-            for more in iter(partial(kind.unfold_more, self), ())
-            for number in self._extend(kind, more)
-        ]
-
-    def unfold_rest(self) -> None:
-        """Adds all subjects that may come, whatever is said."""
+    def unfold_more(self, *, every: bool = False) -> list[int]:
+        """Adds the subjects that are to be judged, too, by what is said of those there are, or `every` one that may
+        come; returns their numbers."""
+        added = list[int]()
         for kind in kinds().values():
-            if rest := [*kind.unfold_rest(self)]:
-                self._extend(kind, rest)
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds of battles so far."""
-        last = self.cells.subjects_of("battle")[-1:]
-        return 1 + max((self.cells.subject(number).round for number in last), default=0)
+            while more := kind.unfold_more(self, every=every):
+                added += self._extend(kind, more)
+        return added
 
     def _extend(self, kind: Kind, subjects: Iterable[Subject]) -> range:
         numbers, first = self.cells.extend(kind, subjects), len(self._keys)

@@ -74,7 +74,8 @@ class JudgementTable:
     @property
     def rounds(self) -> int:
         """Number of rounds of battles begun so far."""
-        return self._matrix.rounds
+        cells = self._matrix.cells
+        return 1 + max((cells.subject(number).round for number in cells.subjects_of("battle")[-1:]), default=0)
 
     # -- what the rows are about --
 

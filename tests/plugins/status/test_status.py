@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -430,10 +431,12 @@ def test_nobody_is_told_to_try_again_what_has_no_file() -> None:
     """A retry would read the same folder, and fail again."""
     shown = "\n".join(printed(RESULTS))
     assert "have no file" not in shown
-    lost = {row.sample_id: "no edit" for row in EDITS if row.status is Status.EDIT_FAILED}
-    provenance = RESULTS.provenance
-    provenance = replace(provenance, resolved={**provenance.resolved, "lacking": {"qwen": lost}})
-    shown = "\n".join(printed(replace(RESULTS, provenance=provenance)))
+
+    def without_file(rows: Sequence[Any]) -> tuple[Any, ...]:
+        missing = Status.EDIT_MISSING
+        return tuple(replace(row, status=missing) if row.status is Status.EDIT_FAILED else row for row in rows)
+
+    shown = "\n".join(printed(replace(RESULTS, edits=without_file(EDITS), judgements=without_file(JUDGEMENTS))))
     assert "to add edits that have no file, put them in their folder" in shown
     assert shown.endswith("--retry refused"), "what a judge refused can still be asked again"
 

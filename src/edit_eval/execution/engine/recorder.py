@@ -287,7 +287,9 @@ class Recorder:
         """Records that a task is given up for good: its edit failed, or its judge gave no answer."""
         if is_edit(task):
             (number,) = task.units
-            self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
+            edit = self._matrix.edits[number]
+            status = Status.EDIT_MISSING if self._find_existing_edit(edit)[1] else Status.EDIT_FAILED
+            self._keep_edit(number, replace(edit, status=status, reason=reason))
             return
         error = Reply(text=reason, ended=Status.JUDGE_ERROR, device=device, final=True)
         for put in self._ordered.pop(task.number).put:

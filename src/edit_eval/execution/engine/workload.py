@@ -160,7 +160,7 @@ def count_remaining_work(matrix: Matrix) -> dict[str, tuple[int, int]]:
                     continue
                 seen.add(lookup)
             asked[matrix.judge_of(cell).name][control] += 1
-    for later in (more for kind in kinds().values() for more in kind.unfold_rest(matrix)):
+    for later in (more for kind in kinds().values() for more in kind.unfold_more(matrix, every=True)):
         for judge in later.judges:
             name, often = matrix.judges[judge].name, matrix.cells.repeats[judge] * matrix.experiment.readings
             asked[name][0] += often * len(matrix.experiment.questions_by_judge[name][later.sample])

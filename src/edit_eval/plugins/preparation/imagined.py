@@ -183,7 +183,7 @@ class ImaginedWork:
 
         def part(experiment: Experiment, everything: Sequence[Sample], times: int = 1) -> _Part:
             matrix = Matrix(experiment)
-            matrix.unfold_rest()
+            matrix.unfold_more(every=True)
             return _Part(matrix, batches_of(batch_sizes, everything), times)
 
         if self.samples == there:

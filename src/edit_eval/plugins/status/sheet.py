@@ -232,8 +232,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
     for sentence in document.advice:
         console.print()
         print_with_head(console, Styled(Text("advice: ")), Styled(sentence))
-    lacking: Any = results.provenance.resolved.get("lacking") or {}
-    for words, command in _advice(document, lacking):
+    for words, command in _advice(document):
         console.print()
         console.print(Styled(words, style="dim"))
         console.print(Styled(f"  {command}"), soft_wrap=True)  # in one piece, so that it can be copied
@@ -390,7 +389,7 @@ def _print_failure(console: Console, failure: FailureGroup) -> None:
     print_with_head(console, "  ", Styled(Text("{}{}", ids[:IDS_SHOWN], more), style="dim"))
 
 
-def _advice(document: RunStatus, lacking: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _advice(document: RunStatus) -> list[tuple[str, str]]:
     """Returns possible next steps, each with its command; none while the run is at work."""
     steps: list[tuple[str, str]] = []
     folder = Path(document.directory)
@@ -399,14 +398,9 @@ def _advice(document: RunStatus, lacking: Mapping[str, Any]) -> list[tuple[str, 
     again = one_line(resume_command(folder))
     if document.status == "incomplete":
         steps.append((Text("to resume:"), again))
-    no_file, failed = False, dict[str, None]()
-    for failure in document.failures:
-        if not failure.judge and {*failure.samples} <= {*lacking.get(failure.edit_model, ())}:
-            no_file = True  # no retry makes a file
-        elif failure.status in FAILED:
-            failed[failure.status.value] = None
-    statuses = ",".join(failed)
-    if no_file:
+    ended = dict.fromkeys(failure.status for failure in document.failures)
+    statuses = ",".join(status.value for status in ended if status in FAILED)
+    if Status.EDIT_MISSING in ended:
         steps.append(
             (Text("to add edits that have no file, put them in their folder, named like the sample, then:"), again)
         )

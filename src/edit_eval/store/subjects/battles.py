@@ -25,26 +25,27 @@ class Battles(Kind):
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
         return [subject for subject in self._unfold_rounds(experiment) if not subject.round]
 
-    def unfold_more(self, matrix: MatrixState) -> Iterable[Subject]:
+    def unfold_more(self, matrix: MatrixState, *, every: bool = False) -> Sequence[Subject]:
         """Returns the next round, if all battles so far are final and some edit models cannot be told apart yet."""
+        extended = any(judge.of_two and judge.scoring.looks > 1 for judge in matrix.judges)
+        begun = len(matrix.cells.subjects_of(self.name))
+        rest = self._unfold_rounds(matrix.experiment)[begun:] if extended else []
+        if every or not rest:
+            return rest
         rows = [*self.rows(matrix)]
-        if any(row.status is Status.PENDING for row in rows) or not (rest := self.unfold_rest(matrix)):
+        if any(row.status is Status.PENDING for row in rows):
             return ()
-        begun = rest[0].round
+        turn = rest[0].round
         models = [model.name for model in matrix.edit_models]
         tables = tables_of(judge.scoring.scales for judge in matrix.judges if judge.of_two)
         for judge in matrix.judges:
-            if judge.of_two and (looks := judge.scoring.looks) > begun:
+            if judge.of_two and (looks := judge.scoring.looks) > turn:
                 its = [row for row in rows if row.judge == judge.name]
                 from edit_eval.statistics.fitted_strengths import all_differ  # numpy, for runs with battles alone
 
                 if not all_differ(votes_of(its, judge.scoring.headline, matrix.samples), models, tables, looks):
-                    return [subject for subject in rest if subject.round == begun]
+                    return [subject for subject in rest if subject.round == turn]
         return ()
-
-    def unfold_rest(self, matrix: MatrixState) -> list[Subject]:
-        extended = any(judge.of_two and judge.scoring.looks > 1 for judge in matrix.judges)
-        return self._unfold_rounds(matrix.experiment)[len(matrix.cells.subjects_of(self.name)) :] if extended else []
 
     def _unfold_rounds(self, experiment: Experiment) -> list[Subject]:
         judges_of_battle: dict[tuple[int, int, int, int, int], list[int]] = {}

@@ -162,13 +162,9 @@ class Kind:
         """Returns the subjects of this kind that an experiment begins with, in order."""
         raise NotImplementedError
 
-    def unfold_more(self, matrix: MatrixState) -> Iterable[Subject]:
+    def unfold_more(self, matrix: MatrixState, *, every: bool = False) -> Sequence[Subject]:
         """Returns those that are to be judged, too, by what is said of those there are, and nothing else: a resumed or
-        reread run has the same."""
-        return ()
-
-    def unfold_rest(self, matrix: MatrixState) -> Iterable[Subject]:
-        """Returns those that may still come, whatever is said."""
+        reread run has the same. With `every`, all that may still come, whatever is said."""
         return ()
 
     def sample_predicate(self, experiment: Experiment) -> Callable[[Sample], bool] | None:
