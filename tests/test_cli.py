@@ -418,7 +418,8 @@ def test_a_finished_edit_without_a_file_wants_the_file_and_no_retry(
         ended = command("run", path, "--progress", "none", *more)
         assert ended.code == 3
         assert "1 score is missing because a finished edit has no file: put it in its folder" in folded(ended.out)
-        assert "(edit missing)" in folded(ended.out) and "edit failed" not in folded(ended.out)
+        assert "(edit missing)" in folded(ended.out)
+        assert "edit failed" not in folded(ended.out)
         assert "edit-eval run with --retry" not in folded(ended.out)
         assert "lists the rest; a finished edit needs its file: put it there and run" in ended.err
     Image.new("RGB", (24, 16), (9, 99, 200)).save(edits / f"{sample_id(2)}.png")

@@ -211,9 +211,7 @@ def test_a_folder_has_them_beside_the_page(made: Results, tmp_path: Path, browse
     tab.on("request", lambda request: asked.append(request.url))
     tab.goto((folder / "index.html").as_uri())
     tab.locator(".card a").first.click()
-    tab.wait_for_function(
-        "() => [...document.querySelectorAll('#stage img')].every((one) => one.src.endsWith('.jpg'))"
-    )
+    tab.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.src.endsWith('.jpg'))")
     assert all(url.startswith(("data:", folder.as_uri())) for url in asked)
     tab.close()
 
