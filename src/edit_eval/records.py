@@ -60,6 +60,7 @@ class Ending(Enum):
 
     NONE = "none"  # scored, not done yet, or left out
     NO_EDIT = "no edit"  # nothing to judge, since the edit failed
+    NO_FILE = "no file"  # nothing to judge, since a finished edit is not in its folder
     DECLINED = "declined"  # nothing to judge, since the model would not make the edit: an answer, counted apart
     NO_SCORE = "no score"  # there is an edit, but its judge gave no score
 
@@ -77,7 +78,7 @@ class Status(str, Enum):
     PENDING = "pending", Text("not done yet"), Ending.NONE
     SKIPPED = "skipped", Text("skipped"), Ending.NONE  # the sample itself is bad (`on_bad_sample: skip`)
     EDIT_FAILED = "edit_failed", Text("edit failed"), Ending.NO_EDIT
-    EDIT_MISSING = "edit_missing", Text("edit missing"), Ending.NO_EDIT  # a finished edit that has no file
+    EDIT_MISSING = "edit_missing", Text("edit missing"), Ending.NO_FILE
     EDIT_REFUSED = "edit_refused", Text("edit refused"), Ending.DECLINED
     JUDGE_ERROR = "judge_error", Text("judge failed"), Ending.NO_SCORE  # the judge gave no answer
     REFUSED = "refused", Text("judge refused"), Ending.NO_SCORE  # the judge declined to answer
@@ -102,15 +103,17 @@ class Status(str, Enum):
 CONTROL = "control:"
 """Prefix of `edit_model` in a judgement that is about no edit; the rest says what is judged."""
 EDIT_LOST = tuple(status for status in Status if status.ending is Ending.NO_EDIT)
-"""Statuses of an edit that failed, or has no file."""
+"""Statuses of an edit that failed."""
+NO_FILE = tuple(status for status in Status if status.ending is Ending.NO_FILE)
+"""Statuses of a finished edit that is not there: no retry makes it."""
 DECLINED = tuple(status for status in Status if status.ending is Ending.DECLINED)
 """Statuses of an edit that the model declined to make: not a failure, and not to be asked for again."""
-NO_EDIT = (*EDIT_LOST, *DECLINED)
+NO_EDIT = (*EDIT_LOST, *NO_FILE, *DECLINED)
 """Reasons why there is no edit: statuses of the edit and of everything that would have been judged of it."""
 JUDGE_FAILED = tuple(status for status in Status if status.ending is Ending.NO_SCORE)
 """Statuses of a judgement that failed although there is an edit."""
-FAILED = (Status.EDIT_FAILED, *JUDGE_FAILED)
-"""Statuses that reports advise to retry: no retry makes a file."""
+FAILED = (*EDIT_LOST, *JUDGE_FAILED)
+"""Statuses that reports advise to retry."""
 CUT_SHORT = (Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR)
 """Endings of a reply other than complete (`ok`)."""
 

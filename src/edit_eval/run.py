@@ -17,7 +17,7 @@ from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import FAILED, ExaminedJudge, Judgement, Results, RunProvenance, Status
+from edit_eval.records import FAILED, NO_FILE, ExaminedJudge, Judgement, Results, RunProvenance, Status
 from edit_eval.reporting.displays import page_display
 from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
@@ -330,7 +330,7 @@ class Run:
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
             failed = ",".join(name for name in coverage.by_status if name in FAILED)
             again = Text(", `--retry {}` retries them", failed) if failed else Text("")
-            if Status.EDIT_MISSING.value in coverage.by_status:
+            if any(status in coverage.by_status for status in NO_FILE):
                 again = Text(
                     "{}; a finished edit needs its file: put it there and run again, or lower min_coverage", again
                 )

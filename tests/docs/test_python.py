@@ -57,7 +57,7 @@ def own_pictures(folder: Path) -> tuple[dict[str, Any], list[Any]]:
 def test_own_pictures_come_to_a_verdict(own_pictures: tuple[dict[str, Any], list[Any]]) -> None:
     names, shown = own_pictures
     run, (lost,) = names["run"], names["frame"].query("status != 'ok'").to_dict("records")
-    assert (lost["sample_id"], lost["edit_model"], lost["status"]) == ("disc-5", "hasty", "edit_failed")
+    assert (lost["sample_id"], lost["edit_model"], lost["status"]) == ("disc-5", "hasty", "edit_missing")
     assert "edits/hasty" in lost["why_no_score"]
     careful, hasty = shown[4]
     assert careful > hasty + 1

@@ -16,7 +16,8 @@ def encode_document(document: Any, *, indent: int = 2) -> str:
 
     Raises `ValueError` for a number that JSON lacks: what is not known is None, with its reason, and never NaN.
     """
-    return json.dumps(plain(document), indent=indent, ensure_ascii=False, allow_nan=False)
+    compact = json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
+    return msgspec.json.format(compact, indent=indent)  # twice as fast as `indent` of `json`, which is Python
 
 
 def plain(document: Any) -> Any:

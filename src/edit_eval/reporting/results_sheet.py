@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.protocols.certificates import certificate_sentence, is_certified
-from edit_eval.records import NO_EDIT, Ending
+from edit_eval.records import NO_EDIT, Ending, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
@@ -194,16 +194,15 @@ def lost_edits(summary: Summary) -> dict[str, tuple[int, Text]]:
     """Returns by status how many edits were not made: the number, and `4 of 60 edits failed`."""
     tried = sum(of.total for of in summary.edits)
     counts = {status: sum(getattr(of, status.value).count for of in summary.edits) for status in NO_EDIT}
-    return {
-        status.value: (
-            lost,
-            Text("{} of {} edits were refused", lost, tried)
-            if status.ending is Ending.DECLINED
-            else Text("{} of {} edits failed", lost, tried),
-        )
-        for status, lost in counts.items()
-        if lost
-    }
+    return {status.value: (lost, _lost_words(status, lost, tried)) for status, lost in counts.items() if lost}
+
+
+def _lost_words(status: Status, lost: int, tried: int) -> Text:
+    if status.ending is Ending.DECLINED:
+        return Text("{} of {} edits were refused", lost, tried)
+    if status.ending is Ending.NO_FILE:
+        return Text("{} of {} edits have no file", lost, tried)
+    return Text("{} of {} edits failed", lost, tried)
 
 
 def refusal_lines(summary: Summary) -> list[Text]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from edit_eval.records import FAILED, Scale, Status
+from edit_eval.records import FAILED, NO_FILE, Scale
 from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, ScoreBattles
 from edit_eval.statistics.compared import More
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
@@ -633,7 +633,7 @@ def add_votes(verdict: Verdict, votes: VoteCounts) -> Verdict:
 
 
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names: Sequence[str]) -> Iterable[Advice]:
-    files = known.unscored.get(Status.EDIT_MISSING.value)
+    files = sum(known.unscored.get(status, 0) for status in NO_FILE)
     lacking = [Advice("files", files)] if files else []
     first = kind in ("not_comparable", "no_answer")  # they may be why
     urgent = [*_urgent(kind, opinions, known, lacking if first else ())]

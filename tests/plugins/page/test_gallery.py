@@ -108,7 +108,7 @@ def test_what_is_gone_is_said(several: Report) -> None:
         for edit in sample["edits"]
         if edit["status"] == "ok" and "missing" in edit["picture"]
     ]
-    assert missing == [{"missing": "edit_missing"}]
+    assert missing == [{"missing": "edit_gone"}]
 
 
 def test_an_edit_that_failed_has_no_picture(incomplete: Report) -> None:
@@ -124,7 +124,7 @@ def test_no_picture_comes_from_outside_of_the_run_directory(complete: Report, tm
     first, *rest = complete.results.edits
     for image in ("../" * 20 + str(secret).lstrip("/"), str(secret)):
         made, pictures = of(replace(complete.results, edits=(replace(first, image=image), *rest)))
-        assert made["samples"][0]["edits"][0]["picture"] == {"missing": "edit_missing"}
+        assert made["samples"][0]["edits"][0]["picture"] == {"missing": "edit_gone"}
         assert secret not in pictures.paths
 
 

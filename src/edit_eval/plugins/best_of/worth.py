@@ -23,7 +23,7 @@ import numpy as np
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.section import common_family, edits_each, same_judge
-from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
+from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, NO_FILE, Edit, Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
 from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
 from edit_eval.statistics.series import ends, finite, gain, groups_of, largest_difference, mean, sureness
@@ -379,8 +379,8 @@ class _Curve:
             edit_model=self.edit_model,
             edits=Tried(
                 tried=len(tried),
-                failed=sum(edit.status in EDIT_LOST for edit in tried),
-                refused=sum(edit.status in NO_EDIT and edit.status not in EDIT_LOST for edit in tried),
+                failed=sum(edit.status in (*EDIT_LOST, *NO_FILE) for edit in tried),
+                refused=sum(edit.status in DECLINED for edit in tried),
                 unscored_by_selector=sum(Item.from_record(edit) not in self.select.values for edit in there),
                 unscored_by_reporter=sum(Item.from_record(edit) not in self.report.values for edit in there),
             ),

@@ -264,7 +264,7 @@ def _edit(
     critique: CritiqueEntry | None,
     pictures: PictureAddresses,
 ) -> EditEntry:
-    picture = pictures.address_of_edit(edit) or NoPicture(missing="edit_missing") if edit.image else None
+    picture = pictures.address_of_edit(edit) or NoPicture(missing="edit_gone") if edit.image else None
     document: EditEntry = {
         "model": edit.edit_model,
         "edit_seed": edit.edit_seed,

@@ -54,7 +54,7 @@ class PictureAddress(TypedDict):
 class NoPicture(TypedDict):
     """Why there is none."""
 
-    missing: Literal["no_edit", "edit_missing", "source_missing", "other_missing"]
+    missing: Literal["no_edit", "edit_gone", "source_missing", "other_missing"]
 
 
 ShownPicture = PicturePlace | PictureAddress | NoPicture

@@ -26,6 +26,7 @@ from edit_eval.records import (
     FAILED,
     JUDGE_FAILED,
     NO_EDIT,
+    NO_FILE,
     DeviceFailures,
     Edit,
     Ending,
@@ -308,7 +309,15 @@ def _counts(document: RunStatus) -> Table[_Row]:
         Column(Text("total"), lambda row: str(row.counts["total"])),
     )
     edits, judgements = document.edits, document.judgements
-    rows = [_Row("edits", edits, EDIT_LOST, _sum(edits, DECLINED), _count_final_failures(document, of_judges=False))]
+    rows = [
+        _Row(
+            "edits",
+            edits,
+            (*EDIT_LOST, *NO_FILE),
+            _sum(edits, DECLINED),
+            _count_final_failures(document, of_judges=False),
+        )
+    ]
     rows += [_Row("judgements", judgements, JUDGE_FAILED, 0, _count_final_failures(document, of_judges=True))]
     if document.battles.get("total"):
         rows.append(_Row("battles", document.battles, JUDGE_FAILED, 0, _count_final_failures(document, of_judges=True)))
@@ -400,7 +409,7 @@ def _advice(document: RunStatus) -> list[tuple[str, str]]:
         steps.append((Text("to resume:"), again))
     ended = dict.fromkeys(failure.status for failure in document.failures)
     statuses = ",".join(status.value for status in ended if status in FAILED)
-    if Status.EDIT_MISSING in ended:
+    if any(status in ended for status in NO_FILE):
         steps.append(
             (Text("to add edits that have no file, put them in their folder, named like the sample, then:"), again)
         )

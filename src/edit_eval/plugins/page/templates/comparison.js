@@ -18,7 +18,7 @@ const MISSING = {
   not_beside: "The picture cannot be read, or the folder thumbnails is not beside this page.",
   no_edit: "No edit was made.",
   source_missing: "The source image was not on the computer that drew this page.",
-  edit_missing: "The file of this edit is no longer there.",
+  edit_gone: "The file of this edit is no longer there.",
   other_missing: "This picture was not on the computer that drew this page.",
 };
 
