@@ -84,8 +84,8 @@ def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
     about = {"type": "imgedit", "data_path": str(tmp_path), "cache_dir": str(tmp_path / "cache")}
     data = asking.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": about}))
     assert data.about["licence"]
-    slips = [note for note in data.notes if note.startswith("index 0 ('0'): edit_type 'Add' is taken as 'add'")]
-    assert [note[-52:] for note in slips] == ["(likewise 11 samples: index 1, 2, 3, 4, 5 and 6 more)"[-52:]]
+    slips = [note for note in data.notes if note.startswith("sample '0': edit_type 'Add' is taken as 'add'")]
+    assert [note[-52:] for note in slips] == ["(likewise 11 samples: '1', '2', '3', '4', '5' and 6 more)"[-52:]]
 
 
 @pytest.mark.parametrize("verb", ["plan", "examine"])

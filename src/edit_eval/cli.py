@@ -167,10 +167,13 @@ def run(
 def report(run: RunFolder, full: Full = False, code: Code = None) -> None:
     """Write the report again from the records."""
     from edit_eval.run import Run
+    from edit_eval.store.examined import take_examinations
 
     made = Run(run)
+    if note := take_examinations(made.experiment, made.path):  # of an audit since the run
+        say(Text("note: {}", note))
     made.summary  # noqa: B018 (a folder that is no run is reported here, not by the process that draws)
-    if let_option_answer("report", run=made):
+    if let_option_answer("report", run=made, full=full):
         return
     try:
         made.write_report()

@@ -112,6 +112,7 @@ def run_evaluation(
                 if part is None:
                     keep_derived(directory, JudgementTable(matrix), configuration.folder)
                 examined = take_examinations(experiment, folder, options.examinations)
+                show_notes(examined or "")
                 remember_sources(experiment.samples)
                 if part is None:
                     if options.report and (pending or described or examined or not page_of(folder).exists()):

@@ -176,8 +176,8 @@ def test_nothing_is_said_of_samples_that_are_as_they_should_be() -> None:
 def test_labels_with_space_around_them_are_taken_without_it() -> None:
     samples = [labelled(n, difficulty=("medium", " medium")[n == 3], tags=(" warm  light",)) for n in range(5)]
     assert lint(samples) == (
-        "difficulty ' medium' is taken as 'medium' (1 sample: index 3)",
-        "tag ' warm  light' is taken as 'warm light' (5 samples: index 0, 1, 2, 3, 4)",
+        "difficulty ' medium' is taken as 'medium' (1 sample: 's3')",
+        "tag ' warm  light' is taken as 'warm light' (5 samples: 's0', 's1', 's2', 's3', 's4')",
     )
     assert {(tidy.difficulty, tidy.tags) for tidy in map(tidy_labels, samples)} == {("medium", ("warm light",))}
     assert tidy_labels(labelled(0, category=" Physical ")).category == "physical"
@@ -187,8 +187,8 @@ def test_a_label_beside_a_frequent_one_is_named_and_left() -> None:
     samples = [labelled(n, difficulty="easy") for n in range(10)] + [labelled(10, difficulty="esay")]
     samples += [labelled(11, difficulty="Easy")]
     assert lint(samples) == (
-        "difficulty 'esay' (1 sample: index 10) may mean 'easy' (10 samples): left unchanged",
-        "difficulty 'Easy' (1 sample: index 11) may mean 'easy' (10 samples): left unchanged",
+        "difficulty 'esay' (1 sample: 's10') may mean 'easy' (10 samples): left unchanged",
+        "difficulty 'Easy' (1 sample: 's11') may mean 'easy' (10 samples): left unchanged",
     )
     levels = [labelled(n, difficulty="level 1") for n in range(10)] + [labelled(10, difficulty="level 2")]
     words = [labelled(n, difficulty=("subject-remove", "subject-replace")[n % 2]) for n in range(10)]
@@ -206,13 +206,13 @@ def test_sets_of_unequal_size() -> None:
 def test_the_same_edit_twice() -> None:
     twice = {"pictures": labelled(0).pictures, "instruction": "add a  Hat."}
     (note,) = lint([labelled(0), labelled(1, **twice), labelled(2, **twice, fault="bad")])
-    assert note == "index 1 ('s1') repeats index 0 ('s0') (same picture and instruction): both count"
+    assert note == "sample 's1' repeats 's0' (same picture and instruction): both count"
 
 
 def test_what_differs_only_in_names_and_numbers_is_said_once() -> None:
-    said = [f"index {n} ('s{n}'): source 'a{n}.png' calls itself 'png' and is jpg" for n in range(8)]
+    said = [f"sample 's{n}': source 'a{n}.png' calls itself 'png' and is jpg" for n in range(8)]
     assert lint([], [*said, "columns"]) == (
-        f"{said[0]} (likewise 7 samples: index 1, 2, 3, 4, 5 and 2 more)",
+        f"{said[0]} (likewise 7 samples: 's1', 's2', 's3', 's4', 's5' and 2 more)",
         "columns",
     )
 

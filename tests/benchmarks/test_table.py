@@ -87,8 +87,8 @@ class TestForms:
         table = folder.table(folder.path / name)
         assert list(table.samples()) == samples
         assert table.notes == (
-            f"columns of {name}: instruction = prompt, id = id, source = image, category = type; in no sample: seed "
-            "(`fields` says otherwise)",
+            f"columns of {name}: instruction = prompt, id = id, source = image, category = type; in no sample: seed; "
+            "to take others, write `fields` below `benchmark`",
         )
 
     def test_pictures_inside_of_the_table(self, folder: Folder) -> None:
@@ -106,7 +106,7 @@ class TestForms:
             table = folder.table(folder.write([{"image": held, "prompt": "Add a hat."}], name))
             (sample,) = table.samples()
             assert (sample.fault, sample.id, Path(sample.source).read_bytes()) == ("", "00000", kept)
-        assert table.notes[1] == "index 0 ('00000'): source is declared as 'png' but is jpg: used as such"
+        assert table.notes[1] == "sample '00000': source is declared as 'png' but is jpg: used as such"
 
     def test_a_folder_of_pictures_with_a_text_each_or_one_for_all(self, folder: Folder) -> None:
         pics = folder.path / "pics"

@@ -26,7 +26,7 @@ from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.terminal_text import LocalizedConsole, Name, Styled, one_line, print_facts, print_with_head
 from edit_eval.text import Text, join_texts
 
-STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=...", "对 {}作 Holm 校正"} | {
+STATED = {"黑图：每个像素都是 (0, 0, 0)，模型中出现 NaN 时会这样", "export {}=...", "对 {}作 Holm 校正"} | {
     *("{0}；{2}约 {1:.2f} 美元", "{1} 张编辑结果中有 {0} 张{2}{3}"),
     "请给出{}、Hub 上的 OWNER/NAME、MODEL@http://HOST:8000/v1 或 FILE.py:CLASS",
 }

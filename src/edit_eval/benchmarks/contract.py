@@ -57,7 +57,7 @@ class BenchmarkExtras(Protocol):
     """The protocol that its samples need: a registered name, or a mapping with `type` (or `class_path`) and
     parameters. Default: `rubric`. The configuration takes precedence."""
     notes: Sequence[str]
-    """Oddities that are not faults, each with how it was handled (`index 4 ('a'): ...`); set by the time `samples` is
+    """Oddities that are not faults, each with how it was handled (`sample 'a': ...`); set by the time `samples` is
     exhausted. Leave out what `benchmarks/selection.py` detects itself."""
     position: tuple[int, int]
     """Bytes read so far, and in total, of a large file: shown as progress if reading takes more than a second."""

@@ -234,7 +234,7 @@ class RowBenchmark(ABC):
             if sample.fault and LINE in row.values:
                 self.lines[sample.index] = row.values[LINE]
             said = filter(None, (finding.note, *row.notes))
-            notes += [Text("index {} ({}): {}", sample.index, quote_text(sample.id), note) for note in said]
+            notes += [Text("sample {}: {}", quote_text(sample.id), note) for note in said]
             yield sample
         if self.sizes and count not in self.sizes:
             expected = join_texts([f"{size:,}" for size in self.sizes], " or ")

@@ -22,7 +22,7 @@ _NAMED = 5  # how many samples a note names
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 _HALF = re.compile("[\ud800-\udfff]")
 _TEXTS = ("id", "category", "instruction", "follows", "description", "difficulty", "rationale")
-_INDEX = re.compile(r"index (\d+)")
+_SAMPLE = re.compile(r"sample ('(?:[^'\\]|\\.)*'|\"[^\"]*\")")
 
 
 def refuse_bad(samples: Iterable[Sample], source: str = "", lines: Mapping[int, int] = MappingProxyType({})) -> None:
@@ -180,31 +180,31 @@ def _labels_of(sample: Sample, name: str) -> tuple[str, ...]:
 
 
 def _spacing_notes(samples: Sequence[Sample], name: str) -> list[str]:
-    indices = defaultdict(list)
+    at = defaultdict(list)
     for sample in samples:
         for label in _labels_of(sample, name):
             if label != _tidy(label):
-                indices[label].append(sample.index)
+                at[label].append(quote_text(sample.id))
     return [
-        Text("{} {} is taken as {} ({})", name, quote_text(label), quote_text(_tidy(label)), _places(at))
-        for label, at in indices.items()
+        Text("{} {} is taken as {} ({})", name, quote_text(label), quote_text(_tidy(label)), _places(ids))
+        for label, ids in at.items()
     ]
 
 
 def _labels(samples: Sequence[Sample], name: str) -> list[str]:
-    indices = defaultdict(list)
+    having = defaultdict(list)
     for sample in samples:
         if label := _tidy(getattr(sample, name)):
-            indices[label].append(sample.index)
+            having[label].append(quote_text(sample.id))
     notes = _spacing_notes(samples, name)
-    for label, at in indices.items():
-        frequent = [other for other, places in indices.items() if len(places) >= _RARER * len(at)]
-        alike = [other for other in indices if other != label and other.casefold() == label.casefold()]
-        alike = [other for other in alike if len(indices[other]) > len(at)]
+    for label, ids in having.items():
+        frequent = [other for other, its in having.items() if len(its) >= _RARER * len(ids)]
+        alike = [other for other in having if other != label and other.casefold() == label.casefold()]
+        alike = [other for other in alike if len(having[other]) > len(ids)]
         near = alike or difflib.get_close_matches(label, frequent, 1, _NEAR)
         if near and _strip_digits(near[0]) != _strip_digits(label):
-            meant = Text("{} ({})", quote_text(near[0]), pluralize(len(indices[near[0]]), "sample"))
-            notes.append(Text("{} {} ({}) may mean {}: left unchanged", name, quote_text(label), _places(at), meant))
+            meant = Text("{} ({})", quote_text(near[0]), pluralize(len(having[near[0]]), "sample"))
+            notes.append(Text("{} {} ({}) may mean {}: left unchanged", name, quote_text(label), _places(ids), meant))
     return notes
 
 
@@ -246,12 +246,10 @@ def _repeats(samples: Sequence[Sample]) -> Iterable[str]:
             continue
         other = first.setdefault((*digests, " ".join(sample.instruction.split()).casefold()), sample)
         if other is not sample:
-            repeats = Text("repeats index {} ({})", other.index, quote_text(other.id))
             yield Text(
-                "index {} ({}) {} (same picture and instruction): both count",
-                sample.index,
+                "sample {} repeats {} (same picture and instruction): both count",
                 quote_text(sample.id),
-                repeats,
+                quote_text(other.id),
             )
 
 
@@ -264,13 +262,13 @@ def _merge_notes(notes: Iterable[str]) -> list[str]:
 
 
 def _with_others(group: Sequence[str]) -> str:
-    others = [match[1] for note in group[1:] if (match := _INDEX.search(note))]
+    others = [match[1] for note in group[1:] if (match := _SAMPLE.search(note))]
     if len(group) == 1 or not others:
         return join_texts(group)
     return Text("{} (likewise {})", group[0], _places(others))
 
 
-def _places(indices: Sequence[object]) -> str:
-    """Returns a text like `3 samples: index 4, 7, 9`."""
-    more = Text(" and {} more", len(indices) - _NAMED) if len(indices) > _NAMED else ""
-    return Text("{}: index {}{}", pluralize(len(indices), "sample"), indices[:_NAMED], more)
+def _places(ids: Sequence[str]) -> str:
+    """Returns a text like `3 samples: 'cat', 'dog', 'hat'`."""
+    more = Text(" and {} more", len(ids) - _NAMED) if len(ids) > _NAMED else ""
+    return Text("{}: {}{}", pluralize(len(ids), "sample"), ids[:_NAMED], more)

@@ -223,7 +223,12 @@ class TableBenchmark(RowBenchmark):
         unused = Text("; in no sample: {}", self._unused[:12]) if self._unused else ""
         numbered = row_number_note(self._sources, self._ids)
         self.notes = (
-            Text("columns of {}: {}{} (`fields` says otherwise)", self._table.files[0].name, taken, unused),
+            Text(
+                "columns of {}: {}{}; to take others, write `fields` below `benchmark`",
+                self._table.files[0].name,
+                taken,
+                unused,
+            ),
             *([numbered] if numbered else []),
             *self.notes,
         )

@@ -156,6 +156,10 @@ class Analysis(Generic[Document]):
         """Returns groups of samples that the gallery can be filtered by, linked by `entries.link(group=KEY)`."""
         return ()
 
+    def remarks(self, document: Document) -> Mapping[str, Sequence[Text]]:
+        """Returns by id what it says of single samples: sentences that stand below their pictures."""
+        return {}
+
     def write(self, document: Document, records: RunRecords, folder: Path) -> None:
         """Writes a folder of its own for `--to FOLDER`, whole or not at all."""
         raise NotImplementedError

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from importlib.resources import files
+from string import Formatter
 from typing import Any, overload
 
 from edit_eval.reporting.languages import ENGLISH, SPOKEN
@@ -20,6 +21,9 @@ from edit_eval.text import CONTEXT, Text, translate_pieces
 VARIABLE = "EDIT_EVAL_LANG"
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 _ENTRY = re.compile(r'^(msgctxt|msgid|msgstr) ("(?:[^"\\\n]|\\.)*")', re.MULTILINE)
+
+_OWN_LETTERS = 8
+"""Letters by which a sentence is known to be ours."""
 
 _of_run = ""
 
@@ -77,6 +81,69 @@ def translate_description(words: str, language: str = "") -> str:
     bare = words.removesuffix(".") if not words.endswith("..") else words
     translated = catalogue(language).get(bare, bare)
     return words if translated == bare else translated + SPOKEN[language].stop * (bare != words)
+
+
+def translate_reason(words: str, language: str = "") -> str:
+    """Returns a recorded reason in `language`: as a whole, or as the sentence of ours that it is."""
+    return translate(recognise(translate_description(words, language)), language)
+
+
+class _Written(str):
+    """A field as it was written into a sentence, whatever its format."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        return str.__str__(self)
+
+    __repr__ = str.__str__
+
+
+@lru_cache(4096)
+def recognise(words: str) -> str:
+    """Returns a recorded sentence of ours, which is English, as the Text that it was; any other words unchanged.
+
+    Records keep no templates: the one with the most words that makes this sentence is taken.
+    """
+    if isinstance(words, Text):
+        return words
+    for template, literals, fields in _recognisable():
+        if all(literal in words for literal in literals) and (made := _unfill(template, fields, words)):
+            return made
+    return words
+
+
+@cache
+def _recognisable() -> list[tuple[str, list[str], list[int]]]:
+    """Returns the templates with fields and enough words of their own, each with its literals and fields in order."""
+    every = dict.fromkeys(key for code in SPOKEN if code != ENGLISH for key in catalogue(code) if CONTEXT not in key)
+    found = []
+    for template in every:
+        if "{" not in template:
+            continue
+        try:
+            parts = list(Formatter().parse(template))
+        except ValueError:  # a description with a brace
+            continue
+        literals = [literal for literal, *_ in parts if literal]
+        named = [name for _, name, *_ in parts if name is not None]
+        own = sum(map(str.isalpha, "".join(literals)))
+        if own >= _OWN_LETTERS and all(name.isdecimal() or not name for name in named):
+            found.append((template, literals, [int(name or place) for place, name in enumerate(named)]))
+    return sorted(found, key=lambda one: -sum(map(len, one[1])))
+
+
+def _unfill(template: str, fields: Sequence[int], words: str) -> Text | None:
+    """Returns the Text of a template that makes these words."""
+    pattern = "".join(
+        re.escape(literal) + ("" if name is None else "(.+?)") for literal, name, *_ in Formatter().parse(template)
+    )
+    if not (match := re.fullmatch(pattern, words, re.DOTALL)):
+        return None
+    values = dict(zip(fields, match.groups(), strict=True))
+    of = [recognise(values.get(place, "")) for place in range(max(fields, default=-1) + 1)]
+    made = Text(template, *(field if isinstance(field, Text) else _Written(field) for field in of))
+    return made if str.__str__(made) == words else None
 
 
 def code_to_text(code: str) -> Text:

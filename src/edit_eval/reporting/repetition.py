@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -63,9 +64,13 @@ def last_command(results: Results) -> tuple[str, str]:
 
 
 def shell_command(folder: object, words: Sequence[str]) -> str:
-    """Returns a shell command that first changes to `folder`, if it exists."""
-    there = isinstance(folder, str) and Path(folder).is_dir()
-    return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}" if there else shlex.join(words)
+    """Returns a shell command that first changes to `folder`, if it exists and is another one than the current; paths
+    are relative to it where that is shorter."""
+    if not isinstance(folder, str) or not Path(folder).is_dir():
+        return shlex.join(words)
+    near = [os.path.relpath(word, folder) if os.path.isabs(word) else word for word in words]
+    line = shlex.join(min(both, key=len) for both in zip(near, words, strict=True))
+    return line if os.path.samefile(folder, os.curdir) else f"cd {shlex.quote(folder)} && {line}"
 
 
 def _devices(results: Results) -> list[str]:

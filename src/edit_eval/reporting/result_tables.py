@@ -9,6 +9,7 @@ from typing import Any
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, link_to_part
+from edit_eval.reporting.language import recognise
 from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, says_little
@@ -245,7 +246,7 @@ def failures_table(failed: Sequence[FailureGroup]) -> Table[FailureGroup]:
             Column(Text("Edit model"), lambda failure: failure.edit_model or None, "name"),
             Column(Text("Judge"), lambda failure: failure.judge or None, "name"),
             Column(Text("Status"), status, "word"),
-            Column(Text("Reason"), lambda failure: failure.reason, "name"),
+            Column(Text("Reason"), lambda failure: recognise(failure.reason), "name"),
         ),
         rows=failed,
         label=Text("Failures by reason"),

@@ -151,17 +151,9 @@ def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Tex
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
-_TYPED = frozenset({"finish", "retry", "files", "controls", "vote", "votes", "audit", "audit_language"})
-"""What names a command or a setting: for who ran the evaluation, not for who reads of it."""
-
-
-def next_lines(verdict: Verdict, *, typed: bool | None = None) -> list[Text]:
-    """Says what to do next, the most useful first: a sentence each; only or none of those that are `typed`."""
-    ways = {**_ADVICE, **_FOR_READERS} if typed is False else _ADVICE
-    some = [
-        one for one in verdict.next if typed in (None, one.kind in _TYPED) or (not typed and one.kind in _FOR_READERS)
-    ]
-    return [ways[advice.kind](advice) for advice in some]
+def next_lines(verdict: Verdict) -> list[Text]:
+    """Says what to do next, the most useful first: a sentence each."""
+    return [_ADVICE[advice.kind](advice) for advice in verdict.next]
 
 
 def advice_parts(verdict: Verdict) -> Iterator[Part]:
@@ -582,18 +574,6 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "nothing": lambda advice: Text("Nothing, this is settled."),
 }
-
-_FOR_READERS: Mapping[str, Callable[[Advice], Text]] = {
-    "retry": lambda advice: Text(
-        "{} score is missing ({}): whoever ran it can try again.",
-        advice.count,
-        [NAMES["status"][status] for status in advice.names],
-        plural="{} scores are missing ({}): whoever ran it can try again.",
-    ),
-    "vote": lambda advice: Text("Look at the edits, and vote which are better: Vote in the menu of edit-eval view."),
-}
-"""The same without a command, where a reader should know of it."""
-
 
 # -- the referee's paragraph --
 

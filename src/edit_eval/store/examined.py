@@ -99,11 +99,14 @@ def _make_examiner(class_path: str) -> Examiner:
     return made
 
 
-def take_examinations(experiment: Experiment, run: Path, folder: Path | None = None) -> bool:
-    """Copies what is known of the experiment's judges into the run; see `Examiner.take`."""
-    by = examiner()
+def take_examinations(experiment: Experiment, run: Path, folder: Path | None = None) -> Text | None:
+    """Copies what is known of the experiment's judges into the run (`Examiner.take`); returns where from, if any of it
+    is new there."""
+    by, folder = examiner(), folder or usual_folder()
     with _name_failing_examiner(by):
-        return by is not None and by.take(experiment, run, folder or usual_folder())
+        if by is None or not by.take(experiment, run, folder):
+            return None
+    return Text("what the report says of the judge's audit was found earlier, and kept in {}", folder)
 
 
 def load_examinations(experiment: Experiment, run: Path, folder: Path | None = None) -> Mapping[str, Examination]:

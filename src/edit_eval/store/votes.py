@@ -98,6 +98,11 @@ def read_votes(run: Path, edits: Iterable[Edit]) -> Votes:
     return Votes(tuple(kept), len(good) - len(kept), damage)
 
 
+def count_given(run: Path) -> int:
+    """Returns how many votes people have given on a run, also on edits that are not there any more."""
+    return sum(line.choice != "skip" for line in _last(run, Damage()).values() if _is_vote(line))
+
+
 def votes_version(run: Path) -> str:
     """Returns a word that is another one after each vote."""
     return ",".join(str(path.stat().st_size) for path in segments(run / VOTES))

@@ -18,7 +18,7 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.audit import passports
-from edit_eval.plugins.audit.trial import Audit, audit
+from edit_eval.plugins.audit.trial import Audit, audit, redraw_audit
 from edit_eval.protocols.asked import make_judges
 from stumbling_blocks import stumbling_blocks
 
@@ -139,6 +139,16 @@ def test_the_page_has_everything_and_asks_nobody(made: Audit) -> None:
     assert page.count("data:image/jpeg;base64,") >= 40
     assert 'src="http' not in page
     assert made.passport.subject.wording in page
+
+
+def test_the_page_is_in_the_language_of_its_reader(made: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = made.page.read_text("utf-8")
+    monkeypatch.setenv("EDIT_EVAL_LANG", "zh")
+    redraw_audit(made.run)
+    assert '<html lang="zh' in made.page.read_text("utf-8")
+    monkeypatch.undo()
+    redraw_audit(made.run)
+    assert made.page.read_text("utf-8") == before
 
 
 @pytest.mark.check

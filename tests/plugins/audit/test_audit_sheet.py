@@ -76,6 +76,25 @@ def test_what_a_terminal_shows(language: str, verdict: str) -> None:
     assert max(map(len, said.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_told_first_is_a_line_a_finding(language: str) -> None:
+    """Of a judge that misses everything: the gravest, and where all the others are."""
+    made = passport()
+    wrong = Measure(value=0.1, ci95=(0.0, 0.2), floor=0.9, passed=False)
+    unsure = Measure(value=0.9, ci95=(0.8, 1.0), floor=0.85, passed=False)
+    held = [name for name, measure in made.measures.items() if measure.floor is not None]
+    measures = {name: unsure if number % 5 == 4 else wrong for number, name in enumerate(held)}
+    for some in (measures, dict.fromkeys(held[:3], unsure)):
+        out = io.StringIO()
+        judge = structs.replace(made, measures=some, categories={})
+        print_sheet(audit_sheet(judge, full=False), Console(file=out, width=80, color_system=None), language)
+        lines = out.getvalue().splitlines()
+        listed = [place for place, line in enumerate(lines) if line.startswith("  - ")]
+        assert listed == list(range(listed[0], listed[-1] + 1)), "each fits on one line"
+        assert len(listed) == min(8, len(weaknesses(judge, full=False)))
+        assert "--full" in lines[-1]
+
+
 def test_what_is_not_sure_is_no_weakness() -> None:
     unsure = Measure(value=0.9, ci95=(0.8, 1.0), floor=0.85, passed=False)
     made = structs.replace(passport(), measures={"order": unsure}, categories={})

@@ -29,6 +29,7 @@ from edit_eval.plugins.scenes.in_worker.rungs import RECIPE_KEY, Recipe, draw_re
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
 from edit_eval.store.comparable import compare_runs
+from edit_eval.store.examined import usual_folder
 from small_benchmark import configuration
 
 DRAWN = {"type": "ladder", "language": "en", "seed": 5, "scenes": 1, "size": 128}
@@ -117,6 +118,22 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
     drawn_at = again.page.stat().st_mtime_ns
     evaluate(asked(tmp_path), run_dir=tmp_path / "run", examinations=tmp_path / "nowhere")
     assert again.page.stat().st_mtime_ns == drawn_at
+
+
+def test_a_report_takes_a_passport_that_came_after_the_run_and_says_where_from(
+    made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    examined(made, usual_folder())
+    for told in (True, False):
+        monkeypatch.setattr(sys, "argv", ["edit-eval", "report", str(made.path), "--full"])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        assert not end.value.code
+        said = capsys.readouterr()
+        assert "Judge testing: audited 2026-11-21: passed (words)" in said.out
+        assert (f"kept in {usual_folder()}" in " ".join(said.err.split())) is told
+    assert "audited 2026-11-21" in made.page.read_text("utf-8")
 
 
 def test_of_another_language_the_line_says_for_which_it_is_missing(made: Run, tmp_path: Path) -> None:

@@ -252,7 +252,8 @@ def test_one_that_was_changed_by_hand_is_seen(tmp_path: Path) -> None:
 
 def test_its_line_says_what_it_rests_on_and_how_often_it_was_tried() -> None:
     tried = passport(judge(), verdict="passed", measures={}, categories={}, tries=(Try(7, 40, 512, "passed"),))
-    assert line(tried, "en") == "audited 2026-11-21: passed; 40 scenes a category, 512 pixels, seed 7"
+    by = "by an earlier edit-eval audit, 40 scenes a category, 512 pixels, seed 7"
+    assert line(tried, "en") == f"audited 2026-11-21: passed; {by}"
     again = structs.replace(tried, tries=(Try(3, 40, 512, "failed"), *tried.tries))
     assert line(again, "en").endswith("seed 7, try 2 after failed")
 

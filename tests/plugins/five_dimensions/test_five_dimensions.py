@@ -40,7 +40,7 @@ class TestRealItems:
         assert not any(sample.fault for sample in samples)
         # JPEGs that were taken from a `.png` elsewhere are as they should be.
         (note,) = benchmark.notes
-        assert note == "index 1 ('00001_因果_hard'): src_img_b64 has transparency (RGBA): shown on white"
+        assert note == "sample '00001_因果_hard': src_img_b64 has transparency (RGBA): shown on white"
         raw = json.loads((MINI / "benchmark.json").read_bytes())
         for sample, original in zip(samples, raw, strict=True):
             data = base64.b64decode(original["src_img_b64"])
@@ -177,8 +177,8 @@ class TestFaults:
             benchmark = place.benchmark()
             assert [sample.fault for sample in benchmark.samples()] == ["", "", ""]
             assert benchmark.notes == (
-                "index 0 ('00000_物理_hard'): src_img_b64 is declared as 'png' but is jpg: used as such",
-                "index 1 ('00001_物理_hard'): src_img_path 'b.png' is declared as 'png' but is jpg: used as such",
+                "sample '00000_物理_hard': src_img_b64 is declared as 'png' but is jpg: used as such",
+                "sample '00001_物理_hard': src_img_path 'b.png' is declared as 'png' but is jpg: used as such",
             )
 
 

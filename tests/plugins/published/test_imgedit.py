@@ -114,9 +114,9 @@ class TestFaultsAndNotes:
         first, *others = benchmark.notes
         assert "has 3 rows; the authors' sets have 737" in first
         assert others == [
-            "index 0 ('1'): edit_type ' Style' is taken as 'style'",
-            "index 1 ('2'): edit_type 'repalce' is taken as 'replace'",
-            "index 2 ('3'): source 'png.jpg' is declared as 'jpg' but is png: used as such",
+            "sample '1': edit_type ' Style' is taken as 'style'",
+            "sample '2': edit_type 'repalce' is taken as 'replace'",
+            "sample '3': source 'png.jpg' is declared as 'jpg' but is png: used as such",
         ]
 
     def test_a_key_that_stands_twice_loses_nothing(self, authors: Authors) -> None:

@@ -112,7 +112,7 @@ def test_faults_and_notes(authors: Authors) -> None:
     assert "source: not a picture in a known format" in faults[1]
     assert faults[2] == "turn_index is 0, not a whole number from 1"
     assert faults[3:] == ["", "index 3 has the same id"]
-    assert "index 3 ('4_1'): reference is declared as 'png' but is jpg: used as such" in benchmark.notes
+    assert "sample '4_1': reference is declared as 'png' but is jpg: used as such" in benchmark.notes
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"139": "a"}'])

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from edit_eval.reporting.entries import link
-from edit_eval.run import Run
+from edit_eval.run import Run, evaluate
 from plugins.viewer.served import Viewer
+from small_benchmark import write_benchmark
 
 Open = Callable[..., Any]
 
@@ -171,3 +172,52 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
         tab.keyboard.press("2")
         tab.get_by_text("Your votes: 6 of 50.").wait_for()
     assert len(Run(folder / "first").records.votes.lines) == 7
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_a_voter_finds_the_pairs_before_the_names(judged: bool, folder: Path, tmp_path: Path, open_tab: Open) -> None:
+    run = folder / "first"
+    if not judged:
+        shutil.rmtree(run)
+        model = {"type": "testing", "params": {"device_ids": "cpu:1"}}
+        other = {"type": "testing", "params": {"device_ids": "cpu:1", "seed": 1}}
+        evaluate(
+            {
+                "benchmark": str(write_benchmark(tmp_path, 3)),
+                "edit_models": {"one": model, "two": other},
+                "judges": {},
+                "execution": {"progress": "none"},
+            },
+            run_dir=run,
+        )
+    with Viewer([folder]) as viewer:
+        tab = open_tab(viewer.address)
+        tab.locator(".runs .dot.complete").wait_for()
+        votes = f"/run/{viewer.id_of('first')}/vote"
+        assert tab.locator(".runs td.run a[href$='/vote']").last.get_attribute("href") == votes
+        assert tab.locator(".run-name").get_attribute("href") == (votes[: -len("/vote")] if judged else votes)
+        assert tab.locator(".runs .answer").count() == judged, "the list has the answer"
+        tab.goto(f"{viewer.address}{votes[: -len('/vote')]}")
+        assert tab.locator(".masthead a.primary").get_attribute("href") == votes
+        assert tab.locator(".vote-first").count() == (not judged)
+        tab.locator("a.primary").last.click()
+        assert tab.input_value("#goal") == ("50" if judged else "3"), "no more than there are pairs"
+        tab.fill("#goal", "2")
+        tab.fill("#rater", "Ann")
+        tab.get_by_role("button", name="Begin").click()
+        for number in (1, 2):
+            tab.locator(".vote-pictures img").nth(2).wait_for()
+            assert tab.locator(".vote-after").is_hidden()
+            button = tab.locator(".vote-choices button").first
+            button.click()
+            tab.get_by_text(f"Your votes: {number} of 2.").wait_for()
+            looks = "(one) => [getComputedStyle(one).borderColor, getComputedStyle(one).outlineStyle]"
+            assert button.evaluate(looks) == tab.locator(".vote-choices button").nth(1).evaluate(looks), "not outlined"
+        assert f"edit-eval report {run}" in tab.inner_text(".vote-after")
+        tab.get_by_role("link", name="See what the votes say").click()
+        told = Run(run).records.votes.lines[0]
+        tab.goto(f"{tab.url.partition('#')[0]}#sample={told.sample}")
+        tab.locator(".remarks").wait_for()
+        assert tab.inner_text(".remarks p").startswith("Ann prefers ")
+        tab.goto(viewer.address)
+        tab.get_by_text("2 votes", exact=True).wait_for()

@@ -11,6 +11,7 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
+from edit_eval.reporting.analyses import analysis
 from edit_eval.run import Run, evaluate
 from edit_eval.statistics.people import read_people_file
 from edit_eval.store.votes import VoteLine, write_votes
@@ -91,6 +92,26 @@ def test_without_a_judge_people_look_and_vote(tmp_path: Path, cache: Path) -> No
     assert Run(run.path).analysis("votes").votes == 4
 
 
+def test_each_vote_is_told_with_its_sample(polls: Viewer, folder: Path) -> None:
+    task, asked = following(polls, "Ann"), []
+    for choice in ("left", "right", "tie", "both_bad", "skip"):
+        asked.append(task["instruction"])
+        task = vote(polls, task, "Ann", choice)
+    lines = {line.sample: line for line in kept_votes(folder / "first")}
+    told = analysis("votes").remarks(Run(folder / "first").analysis("votes").document)
+    assert len(told) == 4, "a pair that was skipped has no vote"
+    for sample, said in told.items():
+        line = lines[sample]
+        both = {line.left, line.right}
+        ways = {
+            "left": f"Ann prefers {line.left} to {line.right}.",
+            "right": f"Ann prefers {line.right} to {line.left}.",
+            "tie": "Ann finds {} and {} equally good.".format(*sorted(both)),
+            "both_bad": "Ann finds both bad: {} and {}.".format(*sorted(both)),
+        }
+        assert [str(one) for one in said] == [ways[line.choice]]
+
+
 def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:
     lefts = set()
     task = following(polls, "Ann")
@@ -122,7 +143,9 @@ def test_a_vote_can_be_taken_back_and_the_votes_say_what_they_have_settled(polls
 def test_nobody_sees_a_pair_twice_and_it_ends(polls: Viewer, folder: Path) -> None:
     """30 samples, three pairs of models each."""
     task, shown = following(polls, "Ann"), set()
-    assert (task["there"], task.get("result")) == (90, None)
+    assert task["there"] == 90
+    page = polls.ask("GET", f"/run/{polls.id_of('first')}/vote").body.decode()
+    assert '"pairs":90' in page, "the page proposes no more votes than there are pairs"
     while not task.get("done"):
         pair = frozenset((task["left"]["file"], task["right"]["file"]))
         assert pair not in shown
@@ -130,8 +153,9 @@ def test_nobody_sees_a_pair_twice_and_it_ends(polls: Viewer, folder: Path) -> No
         task = vote(polls, task, "Ann", "skip" if len(shown) % 3 else "left" if len(shown) % 2 else "right")
     assert len(shown) == 90
     assert task["mine"] == task["there"] == 30, "a goal is never more than the pairs that are left to vote on"
-    assert task["result"]["command"] == f"edit-eval votes {folder / 'first'}"
-    page = polls.ask("GET", task["result"]["page"]).body.decode()
+    told = polls.ask("GET", f"/run/{polls.id_of('first')}/vote").body.decode()
+    assert all(f"edit-eval {verb} {folder / 'first'}" in told for verb in ("votes", "report"))
+    page = polls.ask("GET", f"/run/{polls.id_of('first')}").body.decode()
     assert "Of 30 votes " in page
     again = following(polls, "Ben")
     assert not again.get("done")

@@ -103,5 +103,5 @@ class AuditOfReport(VerbOption):
         from edit_eval.plugins.audit.verb import answer_audited
 
         if made := redraw_audit(given["run"]):
-            answer_audited(made)
+            answer_audited(made, full=given["full"])
         return made is not None

@@ -86,7 +86,7 @@ _FAULTS = {
     "order": Text("It does not put better edits above worse ones."),
     "right_over_copy": Text("It does not put the right edit above the unchanged source."),
     "right_over_other": Text("It does not put the right edit above one that nobody asked for."),
-    "copy_level": Text("It scores a source that nobody has changed above the lowest quarter of its scale."),
+    "copy_level": Text("It scores an unchanged source above the lowest quarter of its scale."),
     "shuffled_level": Text("It scores an edit of another picture above the lowest quarter of its scale."),
     "blank_level": Text("It scores a blank picture above the lowest quarter of its scale."),
     "instruction": Text("It does not look at the instruction."),
@@ -128,6 +128,8 @@ _WEAK = {
     "pairs_ordered": Text("It often orders edit models differently from people."),
 }
 """The same where it is shown to do better than chance, and too little better."""
+GRAVEST = 8
+"""Weaknesses that are told first; the others are in full, and on the page."""
 RIGHT_FIRST = "right_first"
 """The measure by which ways of asking one judge are compared."""
 _BETTER_WAY = {
@@ -233,9 +235,9 @@ def result_of(measure: Measure) -> str:
     return "passed" if measure.passed else "not_passed" if measure.is_missed else "not_shown"
 
 
-def weaknesses(passport: Passport) -> list[str]:
+def weaknesses(passport: Passport, *, full: bool = True) -> list[str]:
     """Returns a sentence for each measure not passed, naming its category if it has one: wrong preferences first, what
-    could not be shown last."""
+    could not be shown last, of which only the number is told unless `full`."""
     wrong: list[str] = []
     faults: list[str] = []
     unshown: list[Text | str] = []
@@ -250,7 +252,8 @@ def weaknesses(passport: Passport) -> list[str]:
             else:
                 label = measure_words(name)
                 unshown.append(Text("{}, {}", label, title, context="category") if category else label)
-    lines = [Text("Too little was seen to show: {:; }.", unshown)] if unshown else []
+    few = Text("For {} other measures it was shown too few scenes to tell.", len(unshown))
+    lines = [Text("Too little was seen to show: {:; }.", unshown) if full else few] if unshown else []
     return [*wrong, *faults, *lines]
 
 
@@ -343,15 +346,29 @@ def ways_sheet(ways: Sequence[Passport]) -> Sheet:
     return [Line(), ways_table(ways), *([Line(words)] if words else [])]
 
 
-def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
-    """Returns the verdict, the weaknesses, a table of all measures and, if there are several, the `ways` the judge was
-    asked."""
+def audit_sheet(passport: Passport, ways: Sequence[Passport] = (), *, full: bool = True) -> Sheet:
+    """Returns the verdict, the weaknesses, if `full` a table of all measures and, if there are several, the `ways` the
+    judge was asked."""
     looks: Mapping[str, Look] = {"passed": "right", "limited": "problem", "failed": "wrong"}
-    beside = describe_people_comparison(passport)
+    found = weaknesses(passport, full=full)
     return [
         Line(Text("{}: {}", passport.name, name_of("verdict", passport.verdict)), looks[passport.verdict]),
         Line(meaning(passport)),
-        *(Line(line, head="  - ") for line in weaknesses(passport)),
+        *(Line(line, head="  - ") for line in found[: None if full else GRAVEST]),
+        *(_measures(passport) if full else [_rest(len(found) - GRAVEST)]),
+        *ways_sheet(ways),
+    ]
+
+
+def _rest(more: int) -> Line:
+    if more > 0:
+        return Line(Text("`--full` prints {} more and all measures; so does the page.", more), "quiet")
+    return Line(Text("`--full` prints all measures; so does the page."), "quiet")
+
+
+def _measures(passport: Passport) -> Sheet:
+    beside = describe_people_comparison(passport)
+    return [
         Line(),
         measures_table(passport),
         *([Line(Text("{}: {}", Text("Beside people"), beside))] if beside else []),
@@ -365,12 +382,11 @@ def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
             ),
             "quiet",
         ),
-        *ways_sheet(ways),
     ]
 
 
 def places_of(run: object, page: object, file: object) -> Sheet:
     """Returns the places of run, page if one is drawn, and passport, a line each."""
     drawn = [Line(Text("page: {}", page))] if page else []
-    quoted = Line(Text("reports quote it once the run is repeated: nothing is asked again"), "quiet")
+    quoted = Line(Text("runs with this judge quote it: edit-eval report RUN"), "quiet")
     return [Line(Text("run: {}", run)), *drawn, Line(Text("passport: {}", file)), quoted]

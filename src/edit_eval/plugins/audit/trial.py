@@ -22,7 +22,7 @@ import msgspec
 from msgspec import structs
 
 from edit_eval import __version__
-from edit_eval.asking import count_questions, load_samples, make_experiment
+from edit_eval.asking import Listener, count_questions, load_samples, make_experiment
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
 from edit_eval.config.components import import_registered
@@ -48,6 +48,7 @@ from edit_eval.plugins.audit.people_agreement import FLOORS, measure_people_agre
 from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
+from edit_eval.reporting.language import current_language
 from edit_eval.run import Run, analyse, evaluate
 from edit_eval.statistics.people import read_people
 from edit_eval.store.examined import usual_folder
@@ -137,6 +138,7 @@ def audit(
     spectator: Spectator | None = None,
     command: Sequence[str] = (),
     before: Callable[[int | None, float | None], object] | None = None,
+    listener: Listener | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Audit:
     """Examines a judge of a configuration, or resumes that; its benchmark and its edit models are not used.
@@ -145,7 +147,8 @@ def audit(
     their number per category, `size` their width. With `people` (a file, or a folder: `read_people`) it is also
     compared with people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by
     default to `passports` in the user's cache; everything else goes into a run directory. `before` is told how many
-    questions all of it is (None: not counted yet), and about how many US dollars (None: not known, or nothing).
+    questions all of it is (None: not counted yet), and about how many US dollars (None: not known, or nothing); the
+    `listener`, how much is drawn meanwhile.
     Raises the same as `evaluate`, and what `before` raises.
     """
     if not isinstance(configuration, Configuration):
@@ -166,7 +169,7 @@ def audit(
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
     if before is not None:
         before(None, None)
-        questions_asked = count_questions(make_experiment(trial, load_samples(trial)))
+        questions_asked = count_questions(make_experiment(trial, load_samples(trial, listener)))
         work = {f"judge:{examined.name}": (questions_asked, 0)}
         before(questions_asked, estimate_cost(prices_of(trial), work))
     run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
@@ -438,4 +441,5 @@ def _draw(made: Audit, samples: tuple[Sample, ...] = ()) -> None:
     from edit_eval.plugins.audit.page import write_audit_page
 
     results = replace(made.run.results, samples=samples) if samples else made.run.results
-    write_audit_page(results, made.findings, made.passport, made.page, ways=made.ways, language=made.run.language)
+    language = current_language(made.run.language)
+    write_audit_page(results, made.findings, made.passport, made.page, ways=made.ways, language=language)

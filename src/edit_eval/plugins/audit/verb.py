@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -10,7 +11,7 @@ import typer
 
 from edit_eval.reporting.language import translate
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import Config, RunDir, answer, end_if_short, say, wants_json
+from edit_eval.verbs.command_line import Config, Full, RunDir, answer, end_if_short, say, wants_json
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ class AuditVerb(Verb):
             list[str] | None,
             typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
         ] = None,
+        full: Full = False,
     ) -> None:
-        """Audits the judge, and prints its measures and where its page and passport are."""
+        """Audits the judge, and prints what is wrong with it and where its page and passport are."""
         from edit_eval.plugins.audit.trial import audit
 
         made = audit(
@@ -73,17 +75,34 @@ class AuditVerb(Verb):
             judged=judged,
             command=("edit-eval", *sys.argv[1:]),
             before=_say_how_much,
+            listener=_Drawing(),
             devices=devices,
             overrides=set_ or (),
         )
-        answer_audited(made)
+        answer_audited(made, full=full)
         end_if_short(made.passport.verdict != "passed")
+
+
+class _Drawing:
+    """Says now and then how many edits are drawn."""
+
+    def __init__(self) -> None:
+        self._next, self._pause = 0.0, 5.0
+
+    def reading(self, items: int, read: int, size: int) -> None:
+        """Writes a line, and later ones further apart."""
+        if time.monotonic() >= self._next:
+            say(Text("drawing the scenes: {:,} edits so far", items))
+            self._next, self._pause = time.monotonic() + self._pause, min(2 * self._pause, 60.0)
+
+    def has_read(self) -> None:
+        """Says nothing: what is asked is told next."""
 
 
 def _say_how_much(questions: int | None, cost: float | None) -> None:
     """Says what an audit asks, and lets whoever sits at a terminal leave it; before that is known, what it does."""
     if questions is None:
-        return say(Text("drawing the scenes"))
+        return say(Text("drawing the scenes: a minute or so"))
     said = Text("the audit asks {:,} questions in all; `--scenes` makes it shorter", questions)
     say(said if cost is None else Text("{}; about {:,.2f} USD", said, cost))
     here = not wants_json() and sys.stdin.isatty() and sys.stderr.isatty()
@@ -92,14 +111,14 @@ def _say_how_much(questions: int | None, cost: float | None) -> None:
     return None
 
 
-def answer_audited(made: Audit) -> None:
-    """Prints what an audit found, or its document."""
+def answer_audited(made: Audit, *, full: bool = False) -> None:
+    """Prints what an audit found, `full` with all measures, or its document."""
     from edit_eval.plugins.audit.sheet import audit_sheet, places_of
     from edit_eval.reporting.language import current_language
     from edit_eval.reporting.table import print_sheet
 
     sheet = [
-        *audit_sheet(made.passport, made.ways),
+        *audit_sheet(made.passport, made.ways, full=full),
         *places_of(made.run.path, made.page if made.page.is_file() else None, made.file),
     ]
     answer(lambda: made.document, lambda: print_sheet(sheet, language=current_language(made.run.language)))

@@ -81,7 +81,8 @@ def passport_line(details: Details) -> Text:
         line += Text(" ({})", _list_failures(passport.failed))
     if passport.basis:
         basis = passport.basis
-        line += Text("; {} scenes a category, {} pixels, seed {}", basis.scenes, basis.size, basis.seed)
+        tried = basis.scenes, basis.size, basis.seed
+        line += Text("; by an earlier edit-eval audit, {} scenes a category, {} pixels, seed {}", *tried)
     if passport.earlier:
         earlier = [name_of("verdict", verdict) for verdict in passport.earlier]
         line += Text(", try {} after {}", len(earlier) + 1, earlier)

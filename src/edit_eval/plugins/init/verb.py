@@ -119,7 +119,14 @@ def _answers(
 ) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """Finds pictures, edit models and judges from the flags, the current folder, or answers at a terminal."""
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.plugins.init.writing import NOBODY, likely_edits, likely_pictures, parse_model, parse_pictures
+    from edit_eval.plugins.init.writing import (
+        NOBODY,
+        find_near_table,
+        likely_edits,
+        likely_pictures,
+        parse_model,
+        parse_pictures,
+    )
 
     def look(written: str) -> Pictures:
         while True:
@@ -139,6 +146,12 @@ def _answers(
 
     question = Text("What are your pictures? ({})", Text(PICTURES))
     chosen_pictures = look(pictures) if pictures else _ask_question(question, likely_pictures(), look, "--pictures")
+    if beside_table := find_near_table(chosen_pictures):
+        line = Text("{} has instructions for these pictures", beside_table)
+        if not _somebody_answers():
+            say(Text("note: {}: `--pictures {}` takes them", line, beside_table))
+        elif _ask_question(Text("{}. Take them?", line), "yes", _yes):
+            chosen_pictures = look(beside_table)
     if chosen_pictures.choices:
         say(chosen_pictures.set_folder(_which_folder(chosen_pictures)))
     beside = Path(chosen_pictures.table).parent if chosen_pictures.table else Path()

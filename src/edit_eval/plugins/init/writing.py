@@ -12,6 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -489,6 +490,21 @@ def _write_template(folder: Path, pictures: Sequence[str], instruction: str) -> 
         template=path,
         new_file=text.getvalue(),
     )
+
+
+def find_near_table(pictures: Pictures) -> str:
+    """Returns a table with instructions for most of these pictures, which have none of their own: beside their folder,
+    or in the current one; empty if there is none."""
+    if pictures.template is None or not pictures.new_file or not pictures.empty:
+        return ""
+    wanted = set(pictures.names)
+    for folder in dict.fromkeys((pictures.template.parent.parent, Path())):
+        for name in sorted(name for name in _names(folder) if name.lower().endswith(TEXT_TABLES)):
+            with suppress(ConfigurationError, OSError):
+                found = _table(folder / name, {})
+                if found.empty < len(found.names) and 2 * len(wanted.intersection(found.names)) >= len(wanted):
+                    return os.path.normpath(folder / name)
+    return ""
 
 
 def likely_pictures() -> str:

@@ -46,7 +46,7 @@ from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.entries import Entry, link, link_to_part
-from edit_eval.reporting.language import catalogue, translate, translate_description
+from edit_eval.reporting.language import catalogue, recognise, translate, translate_reason
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES, judge_words, name_of, scale_words, score_name
 from edit_eval.reporting.report_content import RunContent, content_of, translate_template
@@ -145,6 +145,7 @@ def _parts(
         "charts": drawn,
         "reasons": _reasons(results),
         "groups": _groups(summary),
+        "remarks": _remarks(summary),
         **gallery(results, summary, pictures),
     }
     if served:
@@ -168,6 +169,22 @@ def _groups(summary: Summary) -> JsonObject:
     }
 
 
+def _remarks(summary: Summary) -> list[JsonObject]:
+    """Returns for each analysis that says something of single samples its title, and its sentences by sample."""
+    return [
+        {
+            "title": map_languages(partial(translate, section.title)),
+            "of": {
+                sample: [map_languages(partial(translate, line)) for line in lines]
+                for document in section.documents
+                for sample, lines in section.of.remarks(document).items()
+            },
+        }
+        for section in sections(summary)
+        if any(section.of.remarks(document) for document in section.documents)
+    ]
+
+
 def _reasons(results: Results) -> dict[str, dict[str, str]]:
     """Returns by language what the recorded reasons, in English, of failed edits and judgements are in it.
 
@@ -177,7 +194,7 @@ def _reasons(results: Results) -> dict[str, dict[str, str]]:
     given = {edit.reason for edit in results.edits}
     given |= {judgement.reason for judgement in judged if judgement.status is not Status.OK}
     given |= {reason for judgement in judged for _, reason in judgement.missing.values()}
-    in_language = map_languages(lambda language: {reason: translate_description(reason, language) for reason in given})
+    in_language = map_languages(lambda language: {reason: translate_reason(reason, language) for reason in given})
     return {
         language: {reason: translated for reason, translated in of.items() if translated != reason}
         for language, of in in_language.items()
@@ -359,6 +376,7 @@ def page_templates(language: str) -> jinja2.Environment:
     environment.filters.update(
         listed=lambda names: join_texts(names, ", "),
         follow=follow,
+        recognise=recognise,
         durations=durations,
         duration=lambda seconds: follow(durations(seconds)),
     )

@@ -27,7 +27,7 @@ from edit_eval.reporting.results_sheet import lost_edits
 from edit_eval.reporting.strengths import ends as bounds
 from edit_eval.reporting.strengths import sort_by_strength
 from edit_eval.reporting.table import Column, Table, map_languages
-from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
+from edit_eval.reporting.verdict import ADVICE_SHOWN, answer_lines, digits, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import Ruler, draw_verdict
 from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, battle_outcome
 from edit_eval.statistics.compared import ColumnSummary, Pair
@@ -438,8 +438,8 @@ class VerdictContent:
     gate: list[Text]
     doubts: list[Text]
     next: list[Text]
-    typed: list[Text]
-    """For whoever ran it: the same as commands, and what is not known of judges."""
+    later: list[Text]
+    """What can be done besides, and what is not known of judges."""
     rests: list[Text]
     drawings: list[tuple[str, Text, Markup]]
     """Judge, explanation and picture."""
@@ -476,8 +476,8 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
         answer=answer,
         gate=[] if verdict.kind == "equal" and verdict.gate and verdict.gate.passed else gate,  # equal says as much
         doubts=doubt_lines(verdict),
-        next=next_lines(verdict, typed=False),
-        typed=[*next_lines(verdict, typed=True), *([] if summary.controls.off else unshown_lines(summary))],
+        next=next_lines(verdict)[:ADVICE_SHOWN],
+        later=[*next_lines(verdict)[ADVICE_SHOWN:], *([] if summary.controls.off else unshown_lines(summary))],
         rests=paragraph(verdict),
         drawings=[
             _draw_opinion(opinion, drawn, places, pictures, language) for opinion in drawn if len(opinion.standings) > 1

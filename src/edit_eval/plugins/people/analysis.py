@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import msgspec
 
@@ -37,7 +37,7 @@ from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.people import read_answers
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Preferences, Voter
-from edit_eval.statistics.votes import VoteCounts, count_votes
+from edit_eval.statistics.votes import SHARES, Vote, VoteCounts, count_votes
 from edit_eval.store.votes import Votes
 from edit_eval.text import Text, join_texts, pluralize
 
@@ -47,11 +47,24 @@ if TYPE_CHECKING:
 # -- what people prefer --
 
 
+class GivenVote(msgspec.Struct, frozen=True):
+    """One vote."""
+
+    sample_id: str
+    rater: str
+    a: str
+    """An edit model, whichever side it was on."""
+    b: str
+    choice: Literal["a", "b", "tie", "both_bad"]
+
+
 class PeoplesVotes(Preferences, frozen=True, kw_only=True):
     """Which edit model people prefer, who they are, and the judges beside them."""
 
     counts: VoteCounts
     """As they were given, of the raters that count."""
+    given: list[GivenVote]
+    """Each of them, without those that were skipped, and with those of raters who do not count."""
     beside: BesideVotes
     outdated: int
     """Votes on edits that are not there any more: they do not count."""
@@ -78,10 +91,17 @@ def peoples_votes(
     return PeoplesVotes(
         **msgspec.structs.asdict(tally),
         counts=count_votes(counted),
+        given=[_as_given(vote) for vote in heard if vote.choice in SHARES],
         beside=compare_with_votes(results, counted),
         outdated=votes.outdated,
         damaged=votes.damage.total,
     )
+
+
+def _as_given(vote: Vote) -> GivenVote:
+    a, b = sorted((vote.left, vote.right))
+    sides = {"left": "a" if vote.left == a else "b", "right": "a" if vote.right == a else "b"}
+    return GivenVote(vote.sample_id, vote.rater, a, b, cast(Any, sides.get(vote.choice, vote.choice)))
 
 
 # -- verbs --
@@ -113,6 +133,12 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
 
     def sheet(self, document: PeoplesVotes) -> Sheet:
         return votes_sheet(document)
+
+    def remarks(self, document: PeoplesVotes) -> Mapping[str, Sequence[Text]]:
+        said: dict[str, list[Text]] = {}
+        for vote in document.given:
+            said.setdefault(vote.sample_id, []).append(_GIVEN[vote.choice](vote.rater, vote.a, vote.b))
+        return said
 
     def rows(self, document: PeoplesVotes) -> Sequence[Mapping[str, Any]]:
         return [
@@ -189,6 +215,13 @@ def _names(given: str | None) -> list[str]:
 
 # -- words: what people prefer --
 
+
+_GIVEN: Mapping[str, Callable[[str, str, str], Text]] = {
+    "a": lambda rater, a, b: Text("{} prefers {} to {}.", rater, a, b),
+    "b": lambda rater, a, b: Text("{} prefers {} to {}.", rater, b, a),
+    "tie": lambda rater, a, b: Text("{} finds {} and {} equally good.", rater, a, b),
+    "both_bad": lambda rater, a, b: Text("{} finds both bad: {} and {}.", rater, a, b),
+}
 
 _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
     "apart.left": lambda rater: Text(

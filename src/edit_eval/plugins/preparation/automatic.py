@@ -51,6 +51,14 @@ def decide(
 ) -> Choices:
     """Does the same from known facts: models with their weights and places, GPUs, free host memory in bytes."""
     placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
+    if not any(model.model.holds_device for model in wanted):  # servers and files: nothing to say
+        value = "swap" if execution.placement == "auto" else execution.placement
+        limit = None if execution.load_concurrency == "auto" else execution.load_concurrency
+        reason = Text("no model is loaded here")
+        return Choices(
+            Choice("placement", value, reason, automatic=False),
+            Choice("load_concurrency", limit, reason, automatic=False),
+        )
     if execution.placement == "auto":
         on_gpus = any(device.startswith("cuda") for device in _find_shared_devices(wanted))
         placement = Choice("placement", *_placement(wanted, visible), weighed=on_gpus)

@@ -279,7 +279,10 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
 def configuration_as_read(context: Context) -> Iterator[Finding]:
     configuration = context.configuration
     models, judges = (join_texts(some, " and ") for some in (configuration.edit_models, configuration.judges))
-    yield Finding("configuration", "ok", Text("{}: {}, judged by {}", configuration.name, models, judges))
+    words = Text("{}: {}, judged by {}", configuration.name, models, judges)
+    if not configuration.judges:
+        words = Text("{}: {}, judged by nobody yet", configuration.name, models)
+    yield Finding("configuration", "ok", words)
     for note in configuration.notes:
         yield Finding("configuration", "note", note)
 

@@ -31,6 +31,7 @@ from edit_eval.plugins.page.page import (
 from edit_eval.plugins.page.shown_pictures import PictureAddress
 from edit_eval.plugins.viewer.pictures import ServedPictures
 from edit_eval.plugins.viewer.runs import WatchedRun
+from edit_eval.plugins.viewer.voting import find_obstacle
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.language import translate
@@ -56,15 +57,13 @@ def run_page(watched: WatchedRun) -> str:
     with watched.lock:
         run = watched.following.run()
         live = {**watched.state_data(), "events": f"{watched.base}/events"}
+        votes = "" if find_obstacle(watched) else f"{watched.base}/vote"
         served = Served(
             watched.pictures,
             above=Markup('<section id="live" class="live" hidden aria-live="off"></section>'),
             style=own("live.css"),
             script=own("follow.js") + "\n" + own("live.js"),
-            data={
-                "live": live,
-                "links": {"runs": "/", "votes": f"{watched.base}/vote", "selection": f"{watched.base}/selection"},
-            },
+            data={"live": live, "links": {"runs": "/", "votes": votes, "selection": f"{watched.base}/selection"}},
         )
         return server_page(run.results, run.summary, served, language=run.language)
 

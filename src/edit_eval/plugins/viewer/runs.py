@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypedDict
 
@@ -26,15 +27,19 @@ from edit_eval.plugins.viewer.following import Following, RunState
 from edit_eval.plugins.viewer.pictures import ServedPictures
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
+from edit_eval.reporting.language import translate, translate_reason
 from edit_eval.reporting.live import read_live
+from edit_eval.reporting.table import map_languages
+from edit_eval.reporting.verdict import answer_lines
 from edit_eval.run import Run
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import JudgeBattles
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.comparable import run_names
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import RunDirectory, is_copy
 from edit_eval.store.run_file import open_run_path
 from edit_eval.store.table import first_pictures
+from edit_eval.store.votes import count_given
 from edit_eval.text import Text
 
 # -- runs watched by pages: read once for all pages, checked again while a page is open, and released afterwards --
@@ -296,7 +301,8 @@ class FailureLine(TypedDict):
     """A reason of missing scores."""
 
     count: int
-    reason: str
+    reason: dict[str, str]
+    """In each language."""
 
 
 @dataclass
@@ -316,6 +322,12 @@ class Card:
     benchmark: str = ""
     """Its type, and the name of its file or folder."""
     samples: int = 0
+    verdict: dict[str, str] = field(default_factory=dict)
+    """The answer in each language."""
+    votes: int = 0
+    """That people have given."""
+    votable: bool = False
+    """Whether there are two edit models, in a run that keeps votes."""
     results: list[ResultLine] = field(default_factory=list)
     """For each edit model under each judge."""
     failures: list[FailureLine] = field(default_factory=list)
@@ -452,19 +464,31 @@ def _update_card(card: Card) -> bool:
     _fill_preview(card)
     try:
         run = Run(card.path)
-        summary = _read_summary(card.path, card.changed) or run.summary
+        votes = count_given(card.path)
+        summary = _read_summary(card.path, card.changed)
+        if summary is None or (votes != card.votes and not summary.verdict.opinions):
+            summary = run.summary  # where there is no judge, votes are the answer
+        card.votes = votes
+        if summary.verdict.opinions or votes:
+            card.verdict = map_languages(partial(translate, answer_lines(summary.verdict)[0]))
         results = summary.results
         failures = [(failure.count, failure.reason) for failure in summary.failures]
         card.models = list(dict.fromkeys(result.edit_model for result in results))
         card.judges = list(dict.fromkeys(result.judge for result in results))
         card.results = [_line(part) for part in headlines(entries(results))]
-        card.failures = [{"count": count, "reason": reason} for count, reason in sorted(failures, reverse=True)]
+        card.failures = [
+            {"count": count, "reason": map_languages(partial(translate_reason, reason))}
+            for count, reason in sorted(failures, reverse=True)
+        ]
         battles = summary.battles
         card.judges += list(battles)
         for judge, of in battles.items():
             lines = list(_battle_lines(judge, of))
             card.results += lines
             card.models = list(dict.fromkeys((*card.models, *(line["edit_model"] for line in lines))))
+        if not card.models:  # nobody judges
+            card.models = [model.name for model in run.experiment.edit_models]
+        card.votable = len(card.models) > 1 and not is_copy(card.path)
         settled = [
             _count_settled(coverage)
             for coverage in [*(of.coverage for of in results), *(of.coverage for of in battles.values())]
@@ -473,7 +497,7 @@ def _update_card(card: Card) -> bool:
         card.fraction = done / total if total else 1.0
         counts = [of.coverage.total for of in results]
         counts += [score.samples for of in battles.values() for score in of.scores.values()]
-        card.samples = max(counts, default=0)
+        card.samples = max(counts, default=0) or len(run.table.samples)
         card.state, card.reason = "complete" if summary.complete else "stopped", ""
     except EditEvalError as error:
         card.state, card.reason = "damaged", str(error)
@@ -538,12 +562,13 @@ def _count_settled(coverage: Coverage) -> tuple[int, int]:
 def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
     """Returns a value that changes whenever anything is recorded."""
     files = []
-    for name in ("config", "samples", "edits", "replies", "report"):
+    for name in ("config", "samples", "edits", "replies", "report", "votes"):
         with contextlib.suppress(OSError), os.scandir(run / name) as inside:
             for entry in inside:
                 if entry.name == "summary.json" if name == "report" else entry.name[:1].isdigit():
                     state = entry.stat(follow_symlinks=False)
-                    files.append((f"{name}/{entry.name}", 0.0 if name == "report" else state.st_mtime, state.st_size))
+                    later = name in ("report", "votes")  # they come of records, and are none of them
+                    files.append((f"{name}/{entry.name}", 0.0 if later else state.st_mtime, state.st_size))
     return tuple(sorted(files))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import shlex
 import shutil
 import tempfile
 import threading
@@ -19,9 +20,10 @@ from edit_eval.plugins.viewer.guard import LONGEST_BODY, PageGuard
 from edit_eval.plugins.viewer.pages import comparison_page, plain_page, run_page, selection_page
 from edit_eval.plugins.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
-from edit_eval.plugins.viewer.voting import NO_PAIR, NotAVote, Voting
+from edit_eval.plugins.viewer.voting import NotAVote, Voting, count_pairs, find_obstacle
 from edit_eval.plugins.web.server import RequestRefused, is_loopback, read_body
 from edit_eval.reporting.language import translate
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.store.votes import votes_version
 from edit_eval.text import Text
 
@@ -166,16 +168,14 @@ class _Routes:
     def vote_page(self, run: str) -> Response:
         watched = self.open_watched(run)
         with watched.lock:
-            table = watched.following.table
-        if table is None or len(table.experiment.edit_models) < 2:
-            why = watched.following.fault or NO_PAIR
-            return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
-        language = table.experiment.language
-        return html(
-            plain_page(
-                Text("Which edit is better?"), VOTE_SCRIPTS, {"run": run, "language": language}, language=language
-            )
-        )
+            if obstacle := find_obstacle(watched):
+                return unreadable(watched.path.name, {"kind": "incomparable", "reason": obstacle}, "")
+            assert watched.following.table is not None
+            language, pairs = watched.following.table.experiment.language, count_pairs(watched.following)
+        path = shlex.quote(one_line(watched.path))
+        then = {verb: f"edit-eval {verb} {path}" for verb in ("votes", "report")}
+        data = {"run": run, "language": language, "pairs": pairs, "then": {"page": watched.base, **then}}
+        return html(plain_page(Text("Which edit is better?"), VOTE_SCRIPTS, data, language=language))
 
     def voting_of(self, run: str) -> Voting:
         self.open_watched(run)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import secrets
-import shlex
 import threading
 import time
 import zlib
@@ -19,7 +18,6 @@ import numpy as np
 from edit_eval.plugins.viewer.following import Following
 from edit_eval.plugins.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Status
-from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.fitted_strengths import fit_strengths
 from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, sample_chances, sample_order
 from edit_eval.statistics.raters import Item
@@ -91,7 +89,7 @@ class PairDraw:
         table = following.table
         assert table is not None
         self._chance = chance
-        made = (edit for edit in table.edits if edit.status is Status.OK and not edit.made_in)
+        made = filter(_is_votable, table.edits)
         self._edits = {(edit.edit_model, edit.sample_id, edit.edit_seed): edit for edit in made}
         self._choice = PairChoice(votes, [model.name for model in table.experiment.edit_models])
         self._place = {item: place for place, item in enumerate(disputed)}
@@ -105,11 +103,6 @@ class PairDraw:
         """Takes into account pairs that raters were asked about but have not answered yet."""
         for pair in pairs:
             self._plan(pair.left.edit_model, pair.right.edit_model, pair.sample, pair.edit_seed)
-
-    def count_pairs(self) -> int:
-        """Returns how many pairs there are."""
-        made = Counter((sample, seed) for _, sample, seed in self._edits)
-        return sum(math.comb(made[item], 2) for item in self._place)
 
     def next(self, seen: Collection[Item], others: Sequence[VoteLine]) -> SidedPair | None:
         """Returns a pair that is not among the `seen`; None if all are. Some votes of `others` are drawn again."""
@@ -193,6 +186,28 @@ MOST_TICKETS = 10_000
 NO_PAIR = Text("a vote is between two edit models, and this run has one")
 
 
+def find_obstacle(watched: WatchedRun) -> str:
+    """Returns why nobody can vote on a run; empty if people can."""
+    table = watched.following.table
+    if table is None or len(table.experiment.edit_models) < 2:
+        return watched.following.fault or NO_PAIR
+    if is_copy(watched.path):
+        return Text("this run came in one file, and votes here would be lost: vote on the run itself")
+    return ""
+
+
+def count_pairs(following: Following) -> int:
+    """Returns how many pairs of edits there are to vote on, by now."""
+    table = following.table
+    assert table is not None
+    made = Counter((edit.sample_id, edit.edit_seed) for edit in table.edits if _is_votable(edit))
+    return sum(math.comb(count, 2) for count in made.values())
+
+
+def _is_votable(edit: Edit) -> bool:
+    return edit.status is Status.OK and not edit.made_in  # else it is the same picture as in the round before
+
+
 class NotAVote(Exception):
     """Raised for a request that is not a valid vote; `status` is that of the answer."""
 
@@ -239,13 +254,10 @@ class Voting:
         rater = rater_name(rater)
         watched = self._opened()
         with self._lock, watched.lock:
+            if obstacle := find_obstacle(watched):
+                raise NotAVote(409, obstacle)
             table = watched.following.table
-            if table is None or len(table.experiment.edit_models) < 2:
-                raise NotAVote(409, watched.following.fault or NO_PAIR)
-            if is_copy(watched.path):
-                raise NotAVote(
-                    409, Text("this run came in one file, and votes here would be lost: vote on the run itself")
-                )
+            assert table is not None
             votes = read_votes(watched.path, table.edits)
             mine = [line for line in votes.lines if line.rater == rater]
             counted = votes.to_votes(table.samples)
@@ -263,11 +275,11 @@ class Voting:
             shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
             draw.add_pending_pairs(ticket.pair for name, ticket in shown.values() if name not in answered)
             others = [line for line in votes.lines if line.rater != rater]
-            progress["there"] = draw.count_pairs() - len({item_of(line) for line in mine if line.choice == "skip"})
+            skipped = {item_of(line) for line in mine if line.choice == "skip"}
+            progress["there"] = count_pairs(watched.following) - len(skipped)
             pair = draw.next({item_of(line) for line in mine}, others)
             if pair is None:
-                command = f"edit-eval votes {shlex.quote(one_line(watched.path))}"
-                return {**progress, "done": True, "result": {"page": watched.base, "command": command}}
+                return {**progress, "done": True}
             name = secrets.token_hex(12)
             self._tickets[name] = Ticket(rater, pair)
             while len(self._tickets) > MOST_TICKETS:

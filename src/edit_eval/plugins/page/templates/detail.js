@@ -173,7 +173,7 @@ function showWords(sample) {
   panel.replaceChildren(
     ...edits.map((edit) => make('section', { class: 'about-edit' },
       edits.length > 1 ? sayWords('h3', named(edit), { class: 'whose' }) : null, ...aboutEdit(edit))),
-    ...aboutBattles(sample, edits), ...aboutRounds(sample, edits),
+    ...aboutBattles(sample, edits), ...saidOf(sample), ...aboutRounds(sample, edits),
     ...edits.flatMap((edit) => [
       edits.length > 1 ? say('h3', "About the edit by {}", [named(edit)]) : say('h3', "About this edit"), ...toldWhat(edit), facts(sample, edit)]),
     ...aboutSample(sample),

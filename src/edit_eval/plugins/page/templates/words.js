@@ -115,6 +115,12 @@ function answerOf(battle, one) {
   return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
 }
 
+// What analyses say of single samples, as people's votes.
+function saidOf(sample) {
+  return data.remarks.filter((one) => one.of[sample.id]).map((one) => make('section', { class: 'remarks' },
+    sayWords('h3', one.title), ...one.of[sample.id].map((line) => sayWords('p', line))));
+}
+
 // The column of an edit's first round; an edit without rounds is its own.
 function firstOf(model) {
   const refinement = data.refinements[model];

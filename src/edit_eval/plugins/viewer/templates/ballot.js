@@ -48,9 +48,10 @@ back.addEventListener('click', goBack);
 buttons.append(back);
 const keysHint = say('p', "Keys: 1, 2, T, B, S; U goes back. Hold the space bar to swap the two, O to show the source in the first place. The wheel, a click, + and − zoom; drag to move, Z shows the whole.", [], { class: 'detail-keys' });
 const lookFirst = say('p', "Look at both before you vote.", [], { class: 'vote-both', hidden: true });
+const after = make('div', { class: 'vote-after', hidden: true });
 const trouble = make('p', { class: 'notice problem', role: 'alert', hidden: true });
 const ballot = make('section', { class: 'vote', hidden: true },
-  make('div', { class: 'vote-head' }, instruction, progress), near, trouble, tabs, pictures, lookFirst, buttons, keysHint);
+  make('div', { class: 'vote-head' }, instruction, progress), near, trouble, tabs, pictures, lookFirst, buttons, after, keysHint);
 const beginning = make('section', {}, begin);
 main.append(beginning, ballot);
 
@@ -151,7 +152,7 @@ function show(task) {
   if (task.done) {
     instruction.replaceChildren(say('span', task.done));
     instruction.lang = '';
-    pictures.replaceChildren(...(task.then ? [make('p', {}, say('a', "See what the votes say", [], { href: task.then.page }), ' ', make('code', {}, task.then.command))] : []));
+    pictures.replaceChildren();
     return;
   }
   instruction.lang = task.language;
@@ -160,10 +161,18 @@ function show(task) {
   page.looked = new Set();
   turnTo('left');
   instruction.focus({ preventScroll: true });
+  buttons.classList.add('rested'); // the pointer still lies on the last choice, which is none of this pair's
 }
+buttons.addEventListener('pointermove', () => buttons.classList.remove('rested'));
 
-// `progress` and `more` are sentences with their values; `near` is the share of the goal reached, 0 to 1.
+// `progress` and `more` are sentences with their values; `near` is the share of the goal reached, 0 to 1; `then` says
+// where the votes are counted, once a rater has given those that were planned.
 function tellProgress(task) {
+  after.hidden = !task.then;
+  if (task.then) {
+    after.replaceChildren(make('p', {}, say('a', "See what the votes say", [], { href: task.then.page }), ' ', make('code', {}, task.then.votes)),
+      make('p', {}, say('span', "The report in the run's folder shows them after:"), ' ', make('code', {}, task.then.report)));
+  }
   progress.replaceChildren(say('span', ...task.progress), ...(task.more || []).flatMap((one) => [' ', say('span', ...one)]));
   near.replaceChildren(make('i'));
   near.firstChild.style.width = `${Math.min(1, task.near || 0) * 100}%`;
@@ -172,15 +181,15 @@ function tellProgress(task) {
 // After a vote: the pair that waited while an earlier one was shown again, else the new one.
 function goOn(task) {
   const waited = page.later.pop();
-  show(waited ? { ...waited, progress: task.progress, more: task.more, near: task.near } : task);
+  show(waited ? { ...waited, progress: task.progress, more: task.more, near: task.near, then: task.then } : task);
 }
 
 function goBack() {
   if (page.busy || !page.past.length) return;
   const before = page.past.pop();
   page.later.push(page.task);
-  const { progress: now, more, near: reached } = page.task;
-  show({ ...before, progress: now, more, near: reached });
+  const { progress: now, more, near: reached, then } = page.task;
+  show({ ...before, progress: now, more, near: reached, then });
 }
 
 function failed(text) {

@@ -132,19 +132,26 @@ function runRow(run) {
   const images = Array.from({ length: run.pictures }, (_, place) => make('img', { loading: 'lazy', src: `/run/${run.id}/glance/${place}`, alt: '', width: 44, height: 44 }));
   const state = make('p', { class: 'state' }, make('span', { class: `dot ${run.state}`, 'aria-hidden': 'true' }), say('span', STATES[run.state]));
   if (run.fraction !== null && run.fraction < 1) state.append(make('span', { class: 'number quiet' }, ` · ${Math.floor(run.fraction * 100)} %`));
-  const about = make('td', { class: 'run' }, make('a', { class: 'run-name', href: `/run/${run.id}` }, run.name), state);
+  // Where nobody has judged, the names of the models would tell a rater what to vote: voting comes first.
+  const vote = `/run/${run.id}/vote`;
+  const first = run.votable && !run.votes && !run.judges.length && run.state === 'complete';
+  const address = first ? vote : `/run/${run.id}`;
+  const about = make('td', { class: 'run' }, make('a', { class: 'run-name', href: address }, run.name), state);
+  if (run.votable) about.append(make('p', {}, say('a', "Vote", [], { href: vote, class: first ? 'primary' : 'secondary' })));
   if (run.fraction !== null && run.fraction < 1) about.append(bar([[run.fraction, '']]));
   if (run.reason) about.append(make('p', { class: 'why problem', title: run.reason }, run.reason));
-  for (const one of run.failures.slice(0, 2)) about.append(make('p', { class: 'why problem', title: one.reason }, `${one.count} × ${one.reason}`));
-  const judges = run.judges.length ? make('p', { class: 'quiet' }, words("judged by {}", [run.judges.join(', ')])) : null;
+  for (const one of run.failures.slice(0, 2)) about.append(make('p', { class: 'why problem', title: inLanguage(one.reason) }, `${one.count} × `, sayWords('span', one.reason)));
+  const judges = run.judges.length ? say('p', "judged by {}", [run.judges.join(', ')], { class: 'quiet' }) : null;
+  const votes = run.votes ? say('p', run.votes === 1 ? "{} vote" : "{} votes", [run.votes], { class: 'quiet number' }) : null;
+  const verdict = Object.keys(run.verdict).length ? sayWords('p', run.verdict, { class: 'answer' }) : null;
   const shown = run.results.length ? run.results.slice(0, LINES).flatMap((line) => resultLine(run, line)) : run.models.map((one) => make('span', { class: 'model whole' }, one));
   if (run.results.length > LINES) shown.push(say('span', "and {} more", [run.results.length - LINES], { class: 'quiet whole' }));
   return make('tr', { id: `run-${run.id}` },
     make('td', { class: 'pick' }, make('label', {}, box)),
-    make('td', { class: 'pictures' }, ...(images.length ? [make('a', { href: `/run/${run.id}`, tabindex: '-1', 'aria-hidden': 'true' }, ...images)] : [])),
+    make('td', { class: 'pictures' }, ...(images.length ? [make('a', { href: address, tabindex: '-1', 'aria-hidden': 'true' }, ...images)] : [])),
     about,
-    make('td', { class: 'benchmark' }, make('p', {}, run.benchmark), run.samples ? say('p', "{} samples", [run.samples], { class: 'quiet number' }) : null, judges),
-    make('td', { class: 'results', colspan: 2 }, make('div', { class: 'result-lines' }, ...shown)),
+    make('td', { class: 'benchmark' }, make('p', {}, run.benchmark), run.samples ? say('p', "{} samples", [run.samples], { class: 'quiet number' }) : null, judges, votes),
+    make('td', { class: 'results', colspan: 2 }, verdict, make('div', { class: 'result-lines' }, ...shown)),
     make('td', { class: 'changed quiet' }, run.changed ? make('time', { title: whenWords(run.changed) }, ageWords(run.changed)) : ''));
 }
 
@@ -191,7 +198,7 @@ function showPicked() {
 }
 
 function isWanted(run, wanted) {
-  const said = [run.name, run.folder, run.benchmark, run.reason, ...run.models, ...run.judges, STATES[run.state], words(STATES[run.state]), ...run.failures.map((one) => one.reason)].join('\n').toLowerCase();
+  const said = [run.name, run.folder, run.benchmark, run.reason, ...run.models, ...run.judges, STATES[run.state], words(STATES[run.state]), ...run.failures.flatMap((one) => Object.values(one.reason))].join('\n').toLowerCase();
   return wanted.every((word) => said.includes(word));
 }
 

@@ -124,8 +124,13 @@ function takeSamples(entries) {
 const seen = { value: data.live.seen };
 if (strip) {
   document.querySelector('.masthead nav').prepend(say('a', "Runs", [], { href: data.links.runs }));
-  if (data.links.votes && data.edit_models.length > 1) {
-    document.querySelector('.masthead nav').append(say('a', "Vote", [], { href: data.links.votes }));
+  if (data.links.votes) {
+    const vote = () => say('a', "Vote", [], { href: data.links.votes, class: 'primary' });
+    document.querySelector('.masthead .preferences').before(vote());
+    if (!data.judges.length && !data.battle_judges.length) {
+      strip.after(make('section', { class: 'vote-first' },
+        say('p', "Vote before you look: below, every picture bears the name of its model."), vote()));
+    }
   }
   showState(data.live);
   follow(data.live.events, seen, {
