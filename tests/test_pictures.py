@@ -24,6 +24,7 @@ from PIL import Image, ImageFile, PngImagePlugin
 from edit_eval.benchmarks.row_benchmark import remarks
 from edit_eval.benchmarks.source_cache import SourceCache
 from edit_eval.errors import PictureError
+from edit_eval.files.durable import slug, sweep_temporary, write_durably
 from edit_eval.pictures import (
     as_rgb,
     check_edit,
@@ -33,9 +34,6 @@ from edit_eval.pictures import (
     pixel_digest,
     png,
     read_picture,
-    slug,
-    sweep_temporary,
-    write_durably,
     write_png,
 )
 
