@@ -41,6 +41,9 @@ from edit_eval.text import Text
 
 T = TypeVar("T")
 
+# Else memory goes back to the system with each picture, which costs 2 ms of 10 at 512 x 512.
+Image.core.set_blocks_max(4)  # type: ignore[attr-defined]
+
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
 
@@ -160,8 +163,36 @@ def read_picture(
 
 
 def decode_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
-    """Reads a picture like `read_picture`; returns it, its format, and its `oddity`, all from decoding it once."""
+    """Reads a picture like `read_picture`; returns it, its format, and its `oddity`, all from decoding it once.
+
+    A PNG that is proven to be whole without that (`_open_whole_png`) is decoded only when its pixels are used.
+    """
+    if (picture := _open_whole_png(data)) is not None:
+        return picture, "PNG", ""
     return _read(io.BytesIO(data), name, MAX_PIXELS, _oddity, copies=False)
+
+
+def _open_whole_png(data: bytes) -> Image.Image | None:
+    """Opens an 8 bit RGB PNG that surely decodes, at a third of what decoding costs; None if only that can tell.
+
+    Pillow takes what is before its pixels, the sums of all chunks are right, and its pixels unpack to just the rows
+    that its size needs, with their own sum. Nothing in it changes the pixels, or how they are shown.
+    """
+    file = io.BytesIO(data)
+    chunks = _png_chunks(file) if data[:8] == b"\x89PNG\r\n\x1a\n" else []
+    if not _PLAIN.fullmatch(b"".join(kind for kind, _, _ in chunks)) or _strip_metadata(file, chunks) is None:
+        return None
+    width, height = (int.from_bytes(data[place : place + 4], "big") for place in (16, 20))
+    if not 0 < width * height <= MAX_PIXELS:  # before Pillow, which raises at a bomb
+        return None
+    row = 1 + 3 * width  # its filter, of which there are five, and its values
+    try:
+        packed = b"".join(data[begin + 8 : end - 4] for kind, begin, end in chunks if kind == b"IDAT")
+        rows = (unpacking := zlib.decompressobj()).decompress(packed, row * height + 1)
+        whole = unpacking.eof and len(rows) == row * height and max(rows[::row]) <= 4
+        return Image.open(io.BytesIO(data), formats=formats()) if whole else None
+    except Exception:  # what Pillow and zlib raise for damaged data: decoding says it in words
+        return None
 
 
 def _read(
@@ -447,6 +478,8 @@ _PIXELS = (b"IHDR", b"IDAT", b"IEND")
 """The chunks of an 8 bit RGB PNG that its pixels are in."""
 _NOT_USED = (b"pHYs", b"sRGB", b"gAMA", b"cHRM", b"iCCP", b"tIME")
 """Chunks of a PNG that change no pixel that Pillow decodes."""
+_PLAIN = re.compile(rb"IHDR(?:%s)*(?:IDAT)+IEND" % b"|".join(_NOT_USED))
+"""The chunks, in order, of one with nothing else in it."""
 _MOST_BYTES_A_PIXEL = 2.5
 """A larger file was hardly compressed, and is encoded anew, which gives 1.2 to 2 for photographs."""
 
