@@ -162,6 +162,7 @@ def test_who_reads_a_run_imports_nothing_that_computes_or_locks(finished: Finish
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     computes = {"numpy", "scipy", "filelock", "asyncio", "jinja2", "altair", "edit_eval.evaluation", "edit_eval.cli"}
     computes |= {"edit_eval.execution.session", "edit_eval.statistics.summary", "edit_eval.reporting.analyses"}
+    computes |= {"PIL", "ssl", "concurrent.futures", "edit_eval.scheduling.tasks", "edit_eval.execution.spectator"}
     assert computes & {*done.stdout.split()} == {"edit_eval.cli"}
 
 

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import io
 import os
+import random
+import re
 import resource
 import signal
 import struct
@@ -24,18 +26,18 @@ from PIL import Image, ImageFile, PngImagePlugin
 from edit_eval.benchmarks.row_benchmark import remarks
 from edit_eval.benchmarks.source_cache import SourceCache
 from edit_eval.errors import PictureError
+from edit_eval.files.durable import slug, sweep_temporary, write_durably
 from edit_eval.pictures import (
     as_rgb,
     check_edit,
+    decode_picture,
     get_kept_file,
     open_picture,
     own_copy,
     pixel_digest,
+    pixels_of,
     png,
     read_picture,
-    slug,
-    sweep_temporary,
-    write_durably,
     write_png,
 )
 
@@ -197,6 +199,67 @@ class TestOpening:
                 assert open_picture(path).mode == "RGB"
         finally:
             os.close(descriptor)
+
+
+class TestPngsThatAreProvenToBeWhole:
+    """A source's bytes prove that it decodes; whatever leaves a doubt is decoded."""
+
+    def test_one_is_not_decoded_until_its_pixels_are_used(self) -> None:
+        picture, kind, oddity = decode_picture(saved_png(coloured()), "a.png")
+        assert (kind, oddity, pixels_of(picture)) == ("PNG", "", None)
+        assert picture.tobytes() == coloured().tobytes()
+
+    @pytest.mark.filterwarnings("ignore:Image size")
+    def test_no_damage_passes_that_decoding_finds(self) -> None:
+        whole, proven, damaged = saved_png(coloured()), 0, 0
+        draw = random.Random(1)
+        for turn in range(1500):
+            data = bytearray(whole)
+            kind, begin, end = draw.choice([chunk for chunk in chunks_of(whole) if chunk[0] != b"IEND"])
+            if turn % 3 == 0:
+                data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+            elif turn % 3 == 1:
+                data = data[: draw.randrange(8, len(data))]
+            else:  # with a right sum, as a program may have written it
+                data[draw.randrange(begin + 8, end - 4)] ^= 1 << draw.randrange(8)
+                data[end - 4 : end] = struct.pack(">I", zlib.crc32(data[begin + 4 : end - 4]))
+            try:
+                decoded = read_picture(io.BytesIO(data), "a.png")[0]
+            except PictureError as error:
+                damaged += 1
+                with pytest.raises(PictureError, match=re.escape(str(error))):
+                    decode_picture(bytes(data), "a.png")
+                continue
+            picture, *_ = decode_picture(bytes(data), "a.png")
+            proven += pixels_of(picture) is None
+            assert as_rgb(picture).tobytes() == decoded.tobytes(), (turn, kind)
+        assert proven > 0
+        assert damaged > 900
+
+    @pytest.mark.parametrize("rows", [23, 25])
+    def test_too_few_or_too_many_rows_are_decoded(self, rows: int) -> None:
+        whole = saved_png(coloured())
+        (_, begin, end), *_ = (chunk for chunk in chunks_of(whole) if chunk[0] == b"IDAT")
+        packed = zlib.compress(bytes(1 + 3 * 32) * rows)
+        pixels = struct.pack(">I", len(packed)) + b"IDAT" + packed + struct.pack(">I", zlib.crc32(b"IDAT" + packed))
+        data = whole[:begin] + pixels + whole[end:]
+        assert pixels_of(decode_picture(data, "a.png")[0]) is not None
+
+
+def saved_png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG", dpi=(72, 72))
+    return file.getvalue()
+
+
+def chunks_of(data: bytes) -> list[tuple[bytes, int, int]]:
+    """The kind of each chunk of a PNG, where it begins and where it ends."""
+    chunks, place = [], 8
+    while place < len(data):
+        end = place + 12 + int.from_bytes(data[place : place + 4], "big")
+        chunks.append((data[place + 4 : place + 8], place, end))
+        place = end
+    return chunks
 
 
 class TestAnyModeBecomesRgb:

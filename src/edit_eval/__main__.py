@@ -8,6 +8,7 @@ Ctrl-C, or waits forever for threads that never began.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from importlib import import_module
@@ -37,6 +38,7 @@ def main() -> None:
         sys.exit(ExitCode.STOPPED)
     if allowed < ENOUGH:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.set_threshold(20_000)  # what is imported is never garbage; at 700 it is searched a hundred times
     import_module("edit_eval.cli").main()
 
 

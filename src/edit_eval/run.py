@@ -222,13 +222,15 @@ class Run:
     ) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         numbers: dict[tuple[str, str], dict[str, float | str]] = {}
         for judge in (judge for judge in self.experiment.judges if judge.name not in self.experiment.critics):
+            if not (published := getattr(judge.protocol, "published", {})):
+                continue
             for model in self.experiment.edit_models:
                 rows = [
                     judgement
                     for judgement in judgements
                     if (judgement.edit_model, judgement.judge) == (model.name, judge.name)
                 ]
-                for name, of in getattr(judge.protocol, "published", {}).items():
+                for name, of in published.items():
                     try:
                         value: float | str = float(of(rows))
                     except Missing as missing:
@@ -476,7 +478,6 @@ def compare(
     for runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that is no run."""
     from edit_eval.reporting.shown_comparison import ShownComparison
     from edit_eval.store.comparable import compare_runs
-    from edit_eval.store.joined import describe_judge_differences
 
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [open_run(run) for run in given]
@@ -484,6 +485,8 @@ def compare(
         comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
         return ShownComparison(**vars(comparison))
     except ConfigurationError as error:
+        from edit_eval.store.joined import describe_judge_differences
+
         for line in describe_judge_differences(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise

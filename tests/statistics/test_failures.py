@@ -107,7 +107,7 @@ def test_every_edit_seed_is_an_edit_of_its_own(make_sample, make_results):
     more = Edit(key="", sample_id=edit.sample_id, edit_model="m", **failed)
     (only,) = columns_of(replace(run, edits=(edit, more)), {"j": IDENTITY})
     assert only.failed == {"s0000": {0: False, 1: True}}
-    assert only.failure_share("s0000") == 0.5
+    assert only.failure_shares["s0000"] == 0.5
 
 
 def test_a_model_that_refuses_an_edit_has_not_made_it(make_sample, make_results):

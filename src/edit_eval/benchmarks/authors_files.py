@@ -6,15 +6,12 @@ None of them ships with edit-eval. Each file is identified by the digest of its 
 from __future__ import annotations
 
 import hashlib
-import http.client
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.pictures import write_durably
 from edit_eval.text import Text
 
 HOST = "https://raw.githubusercontent.com"
@@ -74,6 +71,10 @@ class AuthorsFile:
         """Downloads it unless it is already there, and returns its path. Raises `Stopped` if that fails."""
         if self._is_whole():
             return self.place
+        import http.client  # with ssl, for which who only reads a run need not wait
+        import urllib.error
+        import urllib.request
+
         try:
             with urllib.request.urlopen(self.address, timeout=_TIMEOUT) as answer:
                 data = answer.read(_MOST)

@@ -14,7 +14,7 @@ of all scenes."""
 CATEGORIES = ("physical", "environmental", "social", "causal", "referential")
 """The five dimensions: canonical names, in the order that reports use."""
 
-_CHINESE = re.compile("[\u4e00-\u9fff]")
+_CHINESE = "[\u4e00-\u9fff]"
 _TITLES = {
     "physical": {"en": "Physical and geometric consistency", "zh": "物理与几何一致性"},
     "environmental": {"en": "Atmosphere and environment", "zh": "环境与氛围"},
@@ -80,7 +80,7 @@ def canonical(name: str) -> str:
 
 def language_of(instructions: Iterable[str]) -> Language:
     """Returns the language that most instructions are in; empty ones count for none."""
-    chinese = [bool(_CHINESE.search(instruction)) for instruction in instructions if instruction]
+    chinese = [bool(re.search(_CHINESE, instruction)) for instruction in instructions if instruction]
     return "zh" if sum(chinese) * 2 > len(chinese) else "en"
 
 

@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from edit_eval.benchmarks.source_cache import file_digest
+from edit_eval.files.durable import TEMPORARY_PREFIX
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.pictures import TEMPORARY_PREFIX
 from edit_eval.records import Picture, Sample
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

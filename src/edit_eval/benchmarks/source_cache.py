@@ -21,9 +21,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.durable import sweep_temporary, write_durably
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.pictures import HEIC, decode_picture, oddity, sweep_temporary, write_durably
+from edit_eval.pictures import HEIC, decode_picture, oddity
 from edit_eval.text import Text
 
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -20,9 +20,9 @@ from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.sections import NAME
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.durable import slug
 from edit_eval.json_values import Unchecked
 from edit_eval.judges.contract import MakersJudges
-from edit_eval.pictures import slug
 from edit_eval.text import Text
 
 Kind = Literal["edit_model", "judge"]

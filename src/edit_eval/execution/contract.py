@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from edit_eval.config.schema import Configuration
-from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.judges.contract import AnswerForm
-from edit_eval.records import Unknown
-from edit_eval.scheduling.fleet import Replica
-from edit_eval.scheduling.tasks import Task
-from edit_eval.workers.messages import Message
+if TYPE_CHECKING:  # whoever shows what a device does needs a Meter alone
+    from edit_eval.config.schema import Configuration
+    from edit_eval.endpoints.serving import ServerEnvironment
+    from edit_eval.judges.contract import AnswerForm
+    from edit_eval.records import Unknown
+    from edit_eval.scheduling.fleet import Replica
+    from edit_eval.scheduling.tasks import Task
+    from edit_eval.workers.messages import Message
 
 
 @dataclass(frozen=True)
@@ -291,7 +292,7 @@ class Watcher(Protocol):
     def tick(self, now: float) -> None: ...
 
 
-Observer = Callable[[Replica, str, Mapping[str, Any]], None]
+Observer = Callable[["Replica", str, Mapping[str, Any]], None]
 """Called when a replica is told to load (`loading`), and for all messages of its worker except steps (see `Gauges`)."""
 
 

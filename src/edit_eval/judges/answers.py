@@ -99,8 +99,7 @@ _LABELS = (
 )
 _LABEL = rf"(?:#{{1,6}} )?(?:{_LABELS})\s*:\s*"
 _TERM = rf"(?:{_FIGURES}|\( ?[+-]? ?{_FIGURES} ?\))"
-_BARE = re.compile(_NUMBER, re.I)
-_LABELLED = re.compile(_LABEL + _NUMBER, re.I)
+_SCORE = re.compile(rf"(?P<label>{_LABEL})?{_NUMBER}", re.I)
 _TAGGED = re.compile(rf"(?:{_LABEL})?<score> ?{_NUMBER} ?</score>", re.I)
 _THREE_DECIMALS = re.compile(rf"(?:{_LABEL})?(?:[0-9]\.[0-9]{{3}}|10\.000)[.。]?", re.I)
 _GOES_ON = re.compile(r"\s*(?:[+=×−/][ \t]*[0-9]|-[0-9])")  # the line above is a term of a sum
@@ -143,17 +142,16 @@ _TASK = (
     r"|(?:see|view|access|open|look at) (?:(?:the|these|those|this|any|your|attached|provided) )*(?:image|picture))"
 )
 _REFUSALS = (
-    re.compile(rf"(?:{_APOLOGY}\b.{{0,80}}?)?\b(?:{_CANNOT})\b(?: \w+){{0,3}}? {_TASK}", re.I),
-    re.compile(rf"{_APOLOGY}\b.{{0,80}}?\b(?:{_CANNOT})\b\W*$", re.I),
-    re.compile(rf"{_APOLOGY}\b.{{0,80}}?\b(?:policy|policies|guidelines)\b", re.I),
-    re.compile(
-        r"[很非十]?[常分]?(?:抱歉|对不起|對不起|不好意思).{0,12}?我.{0,12}?(?:无法|無法|不能|没有办法|没法|不便)"
-    ),
-    re.compile(
+    rf"(?:{_APOLOGY}\b.{{0,80}}?)?\b(?:{_CANNOT})\b(?: \w+){{0,3}}? {_TASK}",
+    rf"{_APOLOGY}\b.{{0,80}}?\b(?:{_CANNOT})\b\W*$",
+    rf"{_APOLOGY}\b.{{0,80}}?\b(?:policy|policies|guidelines)\b",
+    r"[很非十]?[常分]?(?:抱歉|对不起|對不起|不好意思).{0,12}?我.{0,12}?(?:无法|無法|不能|没有办法|没法|不便)",
+    (
         r"(?:[很非十]?[常分]?(?:抱歉|对不起|對不起|不好意思|遗憾).{0,12}?|我|作为.{0,16}?)(?:无法|無法|不能|没有办法|不便|拒绝)"
         r".{0,16}?(?:评分|評分|评价|评估|打分|提供|回答|协助|帮助|满足|处理|给出|继续|讨论|参与|执行|回应|查看图)"
     ),
 )
+"""Compiled by the first reply without a score: it takes as long as all other patterns of this file."""
 _COMPARISON = re.compile(r"\b(?:higher|highly|more than|above|better than)\b|更高|太高|高于|超过", re.I)
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -238,7 +236,8 @@ def extract_answer(text: str) -> str:
     Raises `NoAnswer` if nothing is left, if thought and answer cannot be told apart, and, as a refusal, if the text
     says that the picture cannot be seen.
     """
-    body = _remove_end_tokens(_BOXED.sub(r"\1", _remove_thoughts(text))).lstrip()
+    rest = _remove_thoughts(text)
+    body = _remove_end_tokens(_BOXED.sub(r"\1", rest) if "<|" in rest else rest).lstrip()
     if not body:
         raise NoAnswer("nothing follows the <think> block" if _THOUGHT.search(text) else "the answer is empty")
     if len(body.rstrip()) > LONGEST_ANSWER:
@@ -294,6 +293,8 @@ def _remove_end_tokens(text: str) -> str:
 
 
 def _remove_fences(body: str) -> str:
+    if "```" not in body and "~~~" not in body:  # most have none
+        return body
     kept: list[str] = []
     open_at: int | None = None
     for line in body.splitlines(keepends=True):
@@ -311,7 +312,7 @@ def _remove_fences(body: str) -> str:
 
 def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     """Returns all scores that a text states, and its other words."""
-    body = _TAG.sub(r"<score>\1</score>", body)
+    body = _TAG.sub(r"<score>\1</score>", body) if "<" in body else body
     whole = _parse_score_line(body, highest)
     if whole is not None:
         return [whole[0]], ""
@@ -354,16 +355,16 @@ def _ends_in_example(line: str) -> bool:
 def _parse_score_line(line: str, highest: float) -> tuple[float, bool] | None:
     """Returns the score that a line states and whether it is labelled; None for any other line."""
     plain, boxed = _plain(line)
-    for pattern, labelled in ((_BARE, boxed), (_LABELLED, True), (_TAGGED, True)):
-        match = pattern.fullmatch(plain)
-        if match and _fits_scale(match, highest):
-            return float(match["number"]), labelled
-    return None
+    tagged = "<" in plain
+    match = (_TAGGED if tagged else _SCORE).fullmatch(plain)
+    if match is None or not _fits_scale(match, highest):
+        return None
+    return float(match["number"]), tagged or boxed or bool(match["label"])
 
 
 def _total(line: str, highest: float) -> float | None:
     """Returns the result of the sum on a labelled line; None if there is none."""
-    match = _SUM.fullmatch(_plain(line)[0])
+    match = _SUM.fullmatch(_plain(line)[0]) if "=" in line or "＝" in line else None
     if match is None or not _fits_scale(match, highest):
         return None
     total = Decimal(0)
@@ -391,7 +392,8 @@ def _plain(line: str) -> tuple[str, bool]:
 
 
 def _fits_scale(match: re.Match[str], highest: float) -> bool:
-    return all(float(scale) == highest for scale in re.findall(_FIGURES, match["behind"] or ""))
+    behind = match["behind"]
+    return not behind or all(float(scale) == highest for scale in re.findall(_FIGURES, behind))
 
 
 def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], str]:
@@ -480,7 +482,7 @@ def is_refusal(body: str, lowest: float, highest: float) -> bool:
     opening = " ".join(body[:300].split()).replace("’", "'").strip("*_`\"'")
     if any(float(number) not in (lowest, highest) for number in _DIGITS.findall(opening)):
         return False
-    return not _COMPARISON.search(opening) and any(pattern.match(opening) for pattern in _REFUSALS)
+    return not _COMPARISON.search(opening) and any(re.match(pattern, opening, re.I) for pattern in _REFUSALS)
 
 
 def excerpt(text: str) -> str:

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from edit_eval.config.components import import_registered, locate
-from edit_eval.config.schema import Configuration
-from edit_eval.execution.spectator import Spectator
-from edit_eval.records import Results
 from edit_eval.reporting.language import set_language
-from edit_eval.small_copies import CopyLimits
 from edit_eval.text import Text
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # who reads a run asks for a page alone, and imports no engine for it
+    from edit_eval.config.schema import Configuration
+    from edit_eval.execution.spectator import Spectator
+    from edit_eval.records import Results
     from edit_eval.reporting.table import Sheet
+    from edit_eval.small_copies import CopyLimits
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
     from edit_eval.statistics.summary import Summary

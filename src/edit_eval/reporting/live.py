@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 import msgspec
 
 from edit_eval.execution.contract import Meter
-from edit_eval.pictures import TEMPORARY_PREFIX
+from edit_eval.files.durable import TEMPORARY_PREFIX
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Judgement, Scale, Scoring, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.language import code_to_text

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import combinations, takewhile
 from typing import NamedTuple
 
@@ -92,10 +93,10 @@ class ScoreColumn:
             scored += 0 if score is None else round(count * (1 - self.unscored.get(sample, 0.0)))
         return scored, total
 
-    def failure_share(self, sample: str) -> float:
-        """Returns the share of the sample's tried edits that failed."""
-        failed = list(self.failed.get(sample, {}).values())
-        return math.fsum(failed) / len(failed) if failed else 0.0
+    @cached_property
+    def failure_shares(self) -> dict[str, float]:
+        """For each sample with a tried edit, the share of these that failed."""
+        return {sample: math.fsum(failed.values()) / len(failed) for sample, failed in self.failed.items() if failed}
 
 
 class Difference(NamedTuple):

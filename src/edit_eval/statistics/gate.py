@@ -126,7 +126,7 @@ class _Union:
         rows = [row for row in rows if not math.isinf(row[2]) or not of_first.failure_share(row[0])]
         self.total = len(rows)
         unscored = {row[0] for row in rows if of_first.is_unscored(row[0]) or of_other.is_unscored(row[0])}
-        self.failed = sum(other.failure_share(row[0]) > 0 for row in rows)
+        self.failed = sum(other.failure_shares.get(row[0], 0.0) > 0 for row in rows)
         self.absent = sum((row[0] in first.scores) != (row[0] in other.scores) for row in rows)
         self.left_out = 0
         if allowed is not None and unscored and len(unscored) <= allowed * self.total + 1e-9:
@@ -227,7 +227,7 @@ class _Part:
         self._worst, self._best = (self._sign * end for end in ends(column.scale))
 
     def failure_share(self, sample: str) -> float:
-        return self._column.failure_share(sample) if sample in self._column.scores else 0.0
+        return self._column.failure_shares.get(sample, 0.0) if sample in self._column.scores else 0.0
 
     def is_unscored(self, sample: str) -> bool:
         """True if a score is missing for another reason than a failed edit."""
@@ -240,6 +240,8 @@ class _Part:
         """Returns the worst and the best. Failed edits are the worst score if they are `forgiven`, else anything."""
         score = self._column.scores.get(sample)
         missing, failed = self._missing(sample), self.failure_share(sample)
+        if score is not None and not missing and not failed:  # as in most samples of most runs
+            return (scored := self._sign * score, scored)
         worst, best = self._worst, self._best
         if not self._forgiven:
             failed = 0.0

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,9 +49,16 @@ def normal_quantile(probability: float) -> float:
 
 
 def cluster_codes(labels: Sequence[Any]) -> IntArray:
-    """Returns a number from 0 for each distinct label, in the sorted order of the labels."""
+    """Returns a number from 0 for each distinct label, in the sorted order of the labels; not to be written to."""
+    return _number_labels(tuple(labels))
+
+
+@lru_cache(maxsize=16)  # all pairs of a run's columns are over the same images
+def _number_labels(labels: tuple[Any, ...]) -> IntArray:
     codes = {label: code for code, label in enumerate(sorted(set(labels)))}
-    return np.fromiter((codes[label] for label in labels), dtype=np.int64, count=len(labels))
+    numbers = np.fromiter((codes[label] for label in labels), dtype=np.int64, count=len(labels))
+    numbers.flags.writeable = False
+    return numbers
 
 
 def hull_interval(
@@ -271,7 +279,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     if len(values) == 0:
         raise ValueError("there is nothing to take a mean of")
     _, of_cluster = np.unique(clusters, return_inverse=True)
-    _, of_group = np.unique(np.zeros(len(values)) if groups is None else groups, return_inverse=True)
+    of_group = np.zeros(len(values), np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
     shape = int(of_cluster.max()) + 1, int(of_group.max()) + 1
     cells = of_cluster * shape[1] + of_group
     order = np.lexsort((values, cells))  # the same sums, to the last bit, for any order of the values

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from edit_eval.pictures import sync_folder
+from edit_eval.files.durable import sync_folder
 from edit_eval.text import Text
 
 Record = dict[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from edit_eval.errors import PictureError, RunDirectoryError
-from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import LONGEST, NO_EDIT, Edit, Reply, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.journal import Lines, Record
@@ -294,6 +292,9 @@ def find_altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]
 
     Takes about 0.1 s per megapixel and core, and holds one picture per core in memory.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from edit_eval.pictures import open_picture, pixel_digest
 
     def fault(edit: Edit) -> tuple[str, str]:
         try:

@@ -40,9 +40,9 @@ import yaml
 from edit_eval.config.placement import strip_placement
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError, RunDirectoryError, Stopped
+from edit_eval.files.durable import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.files.user_files import parse_json, read_text
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Picture, Sample, no_garbage
 from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
 from edit_eval.text import Text

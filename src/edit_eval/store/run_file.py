@@ -22,17 +22,15 @@ from typing import Any
 import msgspec
 import yaml
 
-from edit_eval.benchmarks.source_cache import SourceCache
 from edit_eval.config.identity import Identity
 from edit_eval.errors import ConfigurationError, PictureError, RunDirectoryError
 from edit_eval.experiment import Experiment
+from edit_eval.files.durable import slug
 from edit_eval.files.new import write_atomically
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.files.user_files import MOST_BYTES, UnfitFile, open_regular, parse_json, read_json
-from edit_eval.pictures import slug
 from edit_eval.privacy import hide_folders, map_texts
 from edit_eval.records import Picture, Status
-from edit_eval.small_copies import COPY_SUFFIX
 from edit_eval.store.journal import Damage, Record, read_segment, seal, segments
 from edit_eval.store.run_directory import (
     COPY,
@@ -155,6 +153,8 @@ def _is_a_runs(name: str) -> bool:
 
 
 def _write_members(packed: zipfile.ZipFile, listed: dict[str, str], folder: Path, path: Path) -> None:
+    from edit_eval.benchmarks.source_cache import SourceCache  # with Pillow, for which who reads a folder does not wait
+
     for name, digest in listed.items():
         data = packed.read(name)
         if hashlib.sha256(data).hexdigest() != digest:
@@ -182,6 +182,8 @@ def _refuse(path: Path, why: object) -> RunDirectoryError:
 
 def copy_name(image: str) -> str:
     """Returns the name of a picture's small copy."""
+    from edit_eval.small_copies import COPY_SUFFIX
+
     return str(PurePosixPath(image).with_suffix(COPY_SUFFIX))
 
 

@@ -24,8 +24,8 @@ from edit_eval.changes import list_changes
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.pictures import write_durably
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Edit, Ending, Status
 from edit_eval.store.answers import Lookup

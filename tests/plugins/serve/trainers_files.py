@@ -18,7 +18,7 @@ import pytest
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import EditEvalError
-from edit_eval.pictures import write_durably
+from edit_eval.files.durable import write_durably
 
 VARIABLE = "EDIT_EVAL_AUTHORS"
 

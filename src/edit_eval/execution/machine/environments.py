@@ -31,8 +31,8 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import WorkerSpecification
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.pictures import write_durably
 from edit_eval.privacy import hide_secrets
 from edit_eval.text import Text, join_texts
 from edit_eval.workers.messages import Message

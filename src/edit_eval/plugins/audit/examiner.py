@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from edit_eval.experiment import Experiment
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_files import UnfitFile, read_json
-from edit_eval.pictures import write_durably
 from edit_eval.plugins.audit import passports
 from edit_eval.plugins.audit.drift import Drift, JudgedTwice, drift
 from edit_eval.plugins.audit.passports import Passport

@@ -18,9 +18,9 @@ from msgspec import structs
 from edit_eval.config.identity import digest
 from edit_eval.config.schema import GONE
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_files import UnfitFile, read_json
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.pictures import write_durably
 from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.measure import Anchor, Finite, Measure
 from edit_eval.protocols.asked import AskedJudge

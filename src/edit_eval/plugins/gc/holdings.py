@@ -26,9 +26,9 @@ from edit_eval.benchmarks.known_sources import may_be_known
 from edit_eval.benchmarks.source_cache import SHELF
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.machine.environments import uv_folder
+from edit_eval.files.durable import TEMPORARY
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import TEMPORARY
 from edit_eval.store.run_directory import (
     MARK,
     SHARDS,

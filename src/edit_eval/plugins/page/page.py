@@ -34,9 +34,9 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import write_durably
 from edit_eval.plugins.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.plugins.page.gallery import gallery
 from edit_eval.plugins.page.html import language_markup, page_environment, page_sheet, page_table

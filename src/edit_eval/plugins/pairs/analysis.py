@@ -22,9 +22,10 @@ from PIL import Image
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, PictureError
+from edit_eval.files.durable import slug
 from edit_eval.files.new import write_atomically
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import formats, open_picture, slug
+from edit_eval.pictures import formats, open_picture
 from edit_eval.plugins.pairs.preference_pairs import JudgeOfPairs, PreferencePairs, find_preference_pairs
 from edit_eval.records import Sample
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, RunRecords

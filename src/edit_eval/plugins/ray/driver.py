@@ -39,7 +39,8 @@ from edit_eval.execution.drivers.local import LocalDriver, Process, last_line
 from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHINE, Conversation, event_of
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import layers_digest
-from edit_eval.pictures import MAX_PIXELS, TEMPORARY_PREFIX
+from edit_eval.files.durable import TEMPORARY_PREFIX
+from edit_eval.pictures import MAX_PIXELS
 from edit_eval.plugins.ray.agent import GATEWAY, LOG_BYTES, Frames, frame_bytes, identify_picture, pictures_of
 from edit_eval.text import Text
 from edit_eval.workers.messages import Message, MessageStream, encode

@@ -39,8 +39,8 @@ import ray
 from ray.experimental import get_object_locations
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from edit_eval.files.durable import write_durably
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.pictures import write_durably
 from edit_eval.plugins.ray.agent import GATEWAY, HEAR_BYTES, Agent, Frames, frame_bytes, identify_picture
 from edit_eval.workers.messages import Message, MessageStream, encode
 

@@ -27,9 +27,9 @@ from edit_eval.config.schema import Configuration
 from edit_eval.config.shipped import find_shipped_files
 from edit_eval.config.shorthand import read_judge_flag, set_devices
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import make_judges
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.reporting.remarks import examination_words

@@ -22,8 +22,8 @@ from edit_eval.config.components import import_registered, locate
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.doors import Follower
+from edit_eval.files.durable import write_durably
 from edit_eval.json_values import Unchecked
-from edit_eval.pictures import write_durably
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 from edit_eval.trackers.contract import Tracker

@@ -13,8 +13,9 @@ from PIL import Image, PngImagePlugin
 
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, PictureError, Stopped
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.pictures import read_picture, write_durably
+from edit_eval.pictures import read_picture
 from edit_eval.plugins.scenes.in_worker.drawing import draw
 from edit_eval.plugins.scenes.in_worker.language import LANGUAGES, describe, rationale, write
 from edit_eval.plugins.scenes.in_worker.scenarios import category_of, plan

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
-from edit_eval.pictures import write_durably
 from edit_eval.plugins.scenes.in_worker import scenarios
 from edit_eval.plugins.scenes.in_worker.benchmark import drawing_digest, ensure_scene_file
 from edit_eval.plugins.scenes.in_worker.edits import Edit, apply
