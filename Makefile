@@ -17,7 +17,9 @@ linted: .venv/.dev
 	@$(MAKE) --no-print-directory lint TYPES=src > .venv/lint.txt 2>&1 || { cat .venv/lint.txt; exit 1; }
 
 tested: .venv/.judge
-	$(BIN)/pytest --forks 6  # one for torch; five, as real processes wait half of their time
+	@# One process for torch; five, as real processes wait half of their time. To rewrite twelve thousand asserts takes as
+	@# long as a twentieth of the tests: what fails is run again with their values.
+	$(BIN)/pytest --forks 6 --assert=plain || { $(BIN)/pytest --last-failed --forks 1; exit 1; }
 
 quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest first, for less than a minute; `BASE=COMMIT`: since there; `MINUTES=5`
 	$(BIN)/python .ci/quick.py $(if $(BASE),--base $(BASE)) $(if $(MINUTES),--minutes $(MINUTES))

@@ -411,8 +411,8 @@ class _RoundsOf:
         """Computes the best by critic, among the edits that were made, each once."""
         made = {
             (edit.sample_id, edit.edit_seed, edit.edit_model)
-            for edit in self._results.edits
-            if edit.edit_model in self._chain and edit.status is Status.OK and not edit.made_in
+            for edit in self._results.unique_results.edits
+            if edit.edit_model in self._chain and edit.status is Status.OK
         }
         scale = self._results.scoring[self._critic].scale
         heard: dict[tuple[str, int, str], list[float]] = defaultdict(list)

@@ -157,12 +157,12 @@ def measure_disagreement(following: Following) -> dict[tuple[str, int], float]:
         by_seed: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
         made = Counter[int]()
         for edit, judgements in table.results_of(sample_id).edits:
-            if edit.made_in:  # the same picture as in the round before
+            if not _is_votable(edit):
                 continue
-            made[edit.edit_seed] += edit.status is Status.OK
+            made[edit.edit_seed] += 1
             for judgement in judgements:
                 span = scales[judgement.judge].span
-                if judgement.score is not None and span and edit.status is Status.OK:
+                if judgement.score is not None and span:
                     part = gain(scales[judgement.judge]) * judgement.score / span
                     by_seed[edit.edit_seed][judgement.judge][edit.edit_model] = part
         for seed, count in made.items():
