@@ -17,6 +17,7 @@ HOUSE = Path(__file__).parents[2]
 DROPPED: tuple[tuple[str, str], ...] = (
     (r"progress: \d+ %|进度：\d+", "plain progress comes by the clock: on a fast machine never, on a busy one often"),
     (r"reading the benchmark: |正在读取基准", "said where reading takes seconds"),
+    (r"drawing the scenes: [\d,]+|正在绘制场景：已画", "said where drawing takes seconds"),
     (r"time left unknown", "the same, before anything is known"),
     (r"\(\d+ lines skipped\)", "said where the terminal was too slow"),
 )

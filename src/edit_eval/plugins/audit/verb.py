@@ -87,12 +87,12 @@ class _Drawing:
     """Says now and then how many edits are drawn."""
 
     def __init__(self) -> None:
-        self._next, self._pause = 0.0, 5.0
+        self._next, self._pause = time.monotonic() + 5.0, 10.0
 
     def reading(self, items: int, read: int, size: int) -> None:
         """Writes a line, and later ones further apart."""
         if time.monotonic() >= self._next:
-            say(Text("drawing the scenes: {:,} edits so far", items))
+            say(Text("drawing the scenes: {:,} drawn so far", items))
             self._next, self._pause = time.monotonic() + self._pause, min(2 * self._pause, 60.0)
 
     def has_read(self) -> None:
