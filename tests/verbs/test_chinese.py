@@ -117,6 +117,9 @@ def test_a_newcomer_s_first_run_is_chinese_throughout(
     said = "".join(line for line in said.splitlines(keepends=True) if not line.startswith("# yaml"))
     assert all(words in said for words in ("EXIF", "缺少：p7", "p7' 的编辑结果")), "what it is about came up"
     assert not PROSE.search(re.sub("`[^`]*`|/[^ ]*", "", said)), said
+    wrong = Path("c.yaml").read_text().replace("folder: one", "folder: one\n      files: {p0: nothing.png}")
+    Path("wrong.yaml").write_text(wrong)
+    assert not PROSE.search(command("run", "wrong.yaml").err), "an error of a class, behind its place"
     page = Path("run/report/index.html").read_text("utf-8").partition("<main>")[2].partition("</main>")[0]
     bare = re.sub(r"(?s)<(script|style|pre|code)\b.*?</\1>|<[^>]+data-words=[^>]+>[^<]*", " ", page)
     assert not PROSE.search(re.sub(r"<[^>]*>", "\n", bare)), "what has no words in Chinese beside it"

@@ -479,22 +479,24 @@ class ProgressState:
         """Returns what a device is doing; `loaded` counts the loaded replicas of each model."""
         view = max(self._on_device[device], key=lambda v: (_ORDER.index(v.activity), v.since))
         activity, replica = view.activity, view.replica
-        about, figures, fraction, expected = "", "", None, None
+        about: str = ""
+        figures: str = ""
+        fraction, expected = None, None
         if activity in ("editing", "judging"):
             about = next(reversed(view.running.values()))
             others = min(len(view.running), replica.capacity) - 1
-            about += f" and {others} more" if others > 0 else ""
+            about = Text("{} and {} more", about, others) if others > 0 else about
             if self._models_of_kind[replica.model.kind] > 1:
-                about += f" · {replica.model.name}"
+                about = Text("{} · {}", about, replica.model.name)
         if activity == "editing":
             fraction = view.step / view.steps if view.steps else 0.0
             figures = f"{view.step}/{view.steps}" if view.steps else ""
         elif activity == "waiting" and replica.deferred:
-            figures = f"{len(replica.deferred)} in batches"
+            figures = Text("{} in batches", len(replica.deferred))
         elif activity == "judging" or (activity == "waiting" and replica.model.kind == "judge"):
             share = self._work.units_left(replica.model.key) / max(1, loaded[replica.model.key])
             fraction = view.settled / (view.settled + share) if view.settled else 0.0
-            figures = f"{view.settled} asked" if view.settled else ""
+            figures = Text("{} asked", view.settled) if view.settled else ""
         elif activity == "loading":
             expected = self._estimates.load.get(replica.model.key, Mean()).value
         return DeviceView(

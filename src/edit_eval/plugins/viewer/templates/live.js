@@ -25,8 +25,8 @@ function deviceRow(one) {
   const gpu = one.meter || {};
   const busy = gpu.busy === null || gpu.busy === undefined ? null : make('span', { class: 'quiet' }, `${Math.round(gpu.busy * 100)} %`);
   const made = make('div', { class: 'device' }, make('p', {},
-    make('b', {}, one.device), doing, make('span', { class: 'about quiet', title: `${one.model} ${one.about}` }, [one.model, one.about].filter(Boolean).join(' · ')),
-    one.figures ? make('span', {}, one.figures) : null,
+    make('b', {}, one.device), doing, make('span', { class: 'about quiet', title: `${one.model} ${inLanguage(one.about)}` }, [one.model, inLanguage(one.about)].filter(Boolean).join(' · ')),
+    inLanguage(one.figures) ? sayWords('span', one.figures) : null,
     one.activity && one.seconds ? make('span', { class: 'quiet' }, timeWords(one.seconds)) : null, busy));
   if (one.fraction !== null && one.fraction !== undefined) made.append(bar([[one.fraction, '']]));
   return made;
