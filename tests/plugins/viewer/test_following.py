@@ -14,7 +14,7 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.viewer import following
 from edit_eval.plugins.viewer.following import Following
-from edit_eval.plugins.viewer.runs import Runs, _in_languages, find_runs
+from edit_eval.plugins.viewer.runs import Runs, _translate_activity, find_runs
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.journal import seal
@@ -263,4 +263,4 @@ def test_runs_that_cannot_be_compared_say_why(folder: Path) -> None:
     ],
 )
 def test_what_a_device_does_is_told_in_each_language(words: str, chinese: str) -> None:
-    assert _in_languages(words) == {"en": words, "zh": chinese}
+    assert _translate_activity(words) == {"en": words, "zh": chinese}

@@ -219,7 +219,7 @@ class WatchedRun(Watched):
         live = None if state.live is None else msgspec.to_builtins(state.live, str_keys=True)
         if live is not None:
             for device in live["devices"]:  # they are English there
-                device |= {name: _in_languages(device[name]) for name in ("figures", "about")}
+                device |= {name: _translate_activity(device[name]) for name in ("figures", "about")}
             for mean in live["means"]:
                 mean["scale"] = {"digits": 2}
         return {
@@ -239,7 +239,7 @@ class WatchedRun(Watched):
 _COUNTED = re.compile(r"(?P<sample>.*) and (?P<others>\d+) more(?P<model> · .*)?|(?P<count>\d+) (?P<what>[a-z ]+)")
 
 
-def _in_languages(words: str) -> dict[str, str]:
+def _translate_activity(words: str) -> dict[str, str]:
     """Returns in each language what `live.json` has in English of a device: `cat and 3 more`, `10 asked`."""
     found = _COUNTED.fullmatch(words)
     if found is None:
