@@ -127,7 +127,7 @@ if (strip) {
   if (data.links.votes) {
     const vote = () => say('a', "Vote", [], { href: data.links.votes, class: 'primary' });
     document.querySelector('.masthead .preferences').before(vote());
-    if (!data.judges.length && !data.battle_judges.length) {
+    if (data.vote_first) {
       strip.after(make('section', { class: 'vote-first' },
         say('p', "Vote before you look: below, every picture bears the name of its model."), vote()));
     }
