@@ -194,7 +194,10 @@ def of_components() -> Iterator[tuple[str, str]]:
 
 def has_words(template: str, *, capital: bool = False) -> bool:
     """Whether it has words that are neither code nor a name; `capital`: a word with a capital is none."""
-    key = r"(?<![A-Za-z] )\b[a-z_]+: ?(?=\W|$)" if capital else r"\w+: ?(?=\W|$)"
+    keys = (
+        r"[a-z]*_[a-z_]*|auto|cpu|folder|offload|path|\w+(?=: [a-z`])"  # of a configuration; `missing: {}` is English
+    )
+    key = rf"(?<![A-Za-z] )\b(?:{keys}): ?(?=\W|$)" if capital else r"\w+: ?(?=\W|$)"
     bare = re.sub(rf"`[^`]*`|\{{[^{{}}]*\}}|--[\w-]+|https?:\S+|\b\w*[._/]\w+\b|{key}", " ", template)
     return re.search(r"(?<![\w-])(?:[a-z]{2,}|[A-Z][a-z]+)" if capital else r"(?<![\w-])[a-z]{2,}", bare) is not None
 

@@ -37,7 +37,7 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.files.durable import write_durably
-from edit_eval.text import Text
+from edit_eval.text import Text, join_texts
 
 T = TypeVar("T")
 
@@ -317,7 +317,7 @@ def _oddity(picture: Image.Image) -> str:
         oddities.append(Text("is rotated by its EXIF data: turned upright"))
     if getattr(picture, "n_frames", 1) > 1:
         oddities.append(Text("holds several pictures: the first one is used"))
-    return ", ".join(oddities)
+    return join_texts(oddities, ", ") if oddities else ""
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

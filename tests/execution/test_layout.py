@@ -23,7 +23,7 @@ def test_models_are_laid_out_as_the_configuration_says(tmp_path: Path) -> None:
         ("judge:testing", (("cpu:0",),)),
     ]
     assert layout.devices == ("cpu:0", "cpu:1", "cpu:2")
-    assert layout.reasons == {"edit:testing": "as configured", "judge:testing": "as configured"}
+    assert layout.reasons == {"edit:testing": "set in the configuration", "judge:testing": "set in the configuration"}
 
 
 def test_each_replica_has_what_a_driver_must_know(tmp_path: Path) -> None:

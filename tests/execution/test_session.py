@@ -165,7 +165,10 @@ def test_what_results_depend_on_is_recorded_and_no_variables(watched: tuple[Run,
     run, _ = watched
     environment: dict[str, Any] = dict(run.results.provenance.environment)
     assert environment["devices"] == ["cpu:0", "cpu:1"]
-    assert environment["layout"] == {"edit:testing": "as configured", "judge:testing": "as configured"}
+    assert environment["layout"] == {
+        "edit:testing": "set in the configuration",
+        "judge:testing": "set in the configuration",
+    }
     assert environment["libraries"]["pillow"]
     assert environment["models"]["edit:testing"]["python"] == sys.version.split()[0]
     assert set(environment["models"]) == {"edit:testing", "judge:testing"}

@@ -225,7 +225,7 @@ def test_a_description_is_chinese_and_names_stay() -> None:
     lines = printed("rubric")
     assert lines[:2] == [
         "rubric  协议  edit_eval.protocols.rubric:Rubric",
-        "  按样本类别的评分细则询问编辑，得一个 0 到 10 的分数。",
+        "  按样本类别的评分细则问编辑结果怎样，得一个 0 到 10 的分数。",
     ]
     assert any(line.startswith("  answer: Literal['score', 'reason_then_score'") for line in lines)
     assert "  data_path: str  必填" in printed("five_dimensions")

@@ -21,7 +21,14 @@ from edit_eval.plugins.progress.displays import PlainProgress
 from edit_eval.plugins.progress.lines import EventLine, Judged
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
-from edit_eval.reporting.language import catalogue, current_language, set_language, translate, translate_description
+from edit_eval.reporting.language import (
+    catalogue,
+    current_language,
+    recognise,
+    set_language,
+    translate,
+    translate_description,
+)
 from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.terminal_text import LocalizedConsole, Name, Styled, one_line, print_facts, print_with_head
 from edit_eval.text import Text, join_texts
@@ -212,6 +219,33 @@ def test_long_lines_are_broken_where_chinese_may_be(width: int) -> None:
     assert all(cell_len(line.plain) <= max(width, len("`--devices")) for line in lines)
     assert not any(line.plain.lstrip()[:1] in "，。：、）" for line in lines)
     assert "".join("".join(line.plain for line in lines).split()) == "".join(text.plain.split())
+
+
+RECORDED = [
+    Text(
+        "no edit of sample {!r} in {}: {}",
+        "cat's",
+        "edits/of mine",
+        Text("is rotated by its EXIF data: turned upright"),
+    ),
+    Text("{:g}% of {}", 2.5, "it"),
+    Text("it is asked about one edit at a time"),
+]
+"""As they are made; one that the catalogue lacks stays as it is."""
+
+
+@pytest.mark.parametrize("text", RECORDED, ids=lambda text: text.template)
+def test_a_recorded_sentence_is_known_again(text: Text) -> None:
+    """Records have English alone: the template that made it is found, and those in its fields."""
+    again = recognise(str.__str__(text))
+    assert again == text
+    assert isinstance(again, Text) is (text.key in catalogue("zh"))
+    assert translate(again) == (translate(text) if isinstance(again, Text) else text)
+
+
+@pytest.mark.parametrize("words", ["", "a cat", "It keeps the cat, and turns it orange: 7 of 10.", "{}: {}", "5 of 6"])
+def test_words_of_others_are_not_recognised(words: str) -> None:
+    assert not isinstance(recognise(words), Text)
 
 
 def test_a_wrapped_body_is_whole() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from rich.cells import cell_len
 
 from command_lines import Command, Finished, caller, finish
@@ -90,6 +91,38 @@ def test_what_a_verb_prints_is_chinese(command: Command, finished: Finished, ver
     assert shown.code == 0, shown
     assert re.search("[\u4e00-\u9fff]{2}", shown.out)
     assert not PROSE.search(re.sub("`[^`]*`|/[^ ]*", "", shown.out)), shown.out
+
+
+def test_a_newcomer_s_first_run_is_chinese_throughout(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all that is imperfect about it: a turned photograph, a repeated row, an edit too few, and no judge."""
+    monkeypatch.chdir(tmp_path)
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    for folder in ("photos", "one", "two"):
+        Path(folder).mkdir()
+        for number in range(8):
+            picture = Image.new("RGB", (32, 24), (30 * number, 90, 40 * len(folder)))
+            ending, more = ("jpg", {"exif": turned} if number in (2, 5) else {}) if folder == "photos" else ("png", {})
+            if (folder, number) != ("one", 7):
+                picture.save(Path(folder, f"p{number}.{ending}"), **more)
+    rows = [f"p{number}.jpg,把它变红" for number in range(8)]
+    Path("my.csv").write_text("\n".join(["image,prompt", *rows]))
+    told = [command("init", "c.yaml", "--pictures", "my.csv", "--edits", "one,two", "--judge", "nobody")]
+    told += [command("run", "c.yaml", "--run-dir", "run", "--progress", "plain")]
+    told += [command("report", "run", "--full")]
+    assert [one.code for one in told] == [0, 0, 0], told
+    said = "\n".join([*(one.out + one.err for one in told), Path("c.yaml").read_text()])
+    said = "".join(line for line in said.splitlines(keepends=True) if not line.startswith("# yaml"))
+    assert all(words in said for words in ("EXIF", "缺少：p7", "p7' 的编辑结果")), "what it is about came up"
+    assert not PROSE.search(re.sub("`[^`]*`|/[^ ]*", "", said)), said
+    wrong = Path("c.yaml").read_text().replace("folder: one", "folder: one\n      files: {p0: nothing.png}")
+    Path("wrong.yaml").write_text(wrong)
+    assert not PROSE.search(command("run", "wrong.yaml").err), "an error of a class, behind its place"
+    page = Path("run/report/index.html").read_text("utf-8").partition("<main>")[2].partition("</main>")[0]
+    bare = re.sub(r"(?s)<(script|style|pre|code)\b.*?</\1>|<[^>]+data-words=[^>]+>[^<]*", " ", page)
+    assert not PROSE.search(re.sub(r"<[^>]*>", "\n", bare)), "what has no words in Chinese beside it"
 
 
 def test_a_document_is_english(command: Command, finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -444,7 +444,7 @@ def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
     claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
     wrong = claimed and claimed != picture.kind and claimed not in ("heic", "heif")
     called = Text("{} is declared as {} but is {}: used as such", what, quote_text(declared), picture.kind)
-    return [*([called] if wrong else []), *([f"{what} {picture.oddity}"] if picture.oddity else [])]
+    return [*([called] if wrong else []), *([Text("{} {}", what, picture.oddity)] if picture.oddity else [])]
 
 
 def _is_picture(value: Any) -> bool:

@@ -76,7 +76,7 @@ class SourceCache:
         if format_name == HEIC:
             as_png = io.BytesIO()
             picture.save(as_png, "PNG")
-            return replace(self.lay(as_png.getvalue(), name), oddity="is HEIC: read once, and kept as PNG")
+            return replace(self.lay(as_png.getvalue(), name), oddity=Text("is HEIC: read once, and kept as PNG"))
         kind = kind_of(format_name)
         path = shelf / f"{digest}.{kind}"
         self._write(data, path)

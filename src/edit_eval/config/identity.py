@@ -109,11 +109,13 @@ def ask_classes(sections: Iterable[ModelSection], kind: Any, folder: Path, metho
 
 def locate_error(section: ModelSection, error: ConfigurationError) -> ConfigurationError:
     """Returns a class's error with the place of the parameter whose name it begins with."""
-    said = str(error)
-    key, colon, text = said.partition(": ")
-    if colon and isinstance(said, Text) and said.template == f"{key}: {{}}":
-        text = said.fields[0]
-    return ConfigurationError(Text("{}: {}", section.name_of(key), text)) if key in section.names else error
+    said = str(error)  # a Text, which keeps its template behind the place
+    key = said.partition(": ")[0]
+    return (
+        ConfigurationError(Text("{}{}", section.name_of(key).removesuffix(key), said))
+        if key in section.names
+        else error
+    )
 
 
 def _serves(parameters: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
-CONFIGURED = Text("as configured")
+CONFIGURED = Text("set in the configuration")
 
 T = TypeVar("T")
 

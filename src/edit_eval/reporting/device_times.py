@@ -10,6 +10,7 @@ import msgspec
 
 from edit_eval.records import Activity, DeviceFailures, Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import recognise
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Look, Table
 from edit_eval.statistics.summary import Summary
@@ -187,7 +188,7 @@ def device_failures_table(failures: Sequence[DeviceFailures]) -> Table[DeviceFai
             Column(Text("Model"), lambda row: row.model.partition(":")[2], "name"),
             Column(Text("Failed attempts"), lambda row: str(row.attempts)),
             Column(Text("Out of memory"), lambda row: str(row.out_of_memory)),
-            Column(Text("Last error"), lambda row: row.error or None, "name"),
+            Column(Text("Last error"), lambda row: recognise(row.error) or None, "name"),
             Column(Text("Not used any more"), lambda row: row.retired or None, "name"),
         ),
         rows=failures,

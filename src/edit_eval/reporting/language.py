@@ -85,7 +85,7 @@ def translate_description(words: str, language: str = "") -> str:
 
 def translate_reason(words: str, language: str = "") -> str:
     """Returns a recorded reason in `language`: as a whole, or as the sentence of ours that it is."""
-    return translate(recognise(translate_description(words, language)), language)
+    return translate(recognise(words), language)
 
 
 class _Written(str):
@@ -107,6 +107,8 @@ def recognise(words: str) -> str:
     """
     if isinstance(words, Text):
         return words
+    if "{" not in words and sum(map(str.isalpha, words)) >= _OWN_LETTERS and words in _templates():
+        return Text(words)
     for template, literals, fields in _recognisable():
         if all(literal in words for literal in literals) and (made := _unfill(template, fields, words)):
             return made
@@ -114,11 +116,15 @@ def recognise(words: str) -> str:
 
 
 @cache
+def _templates() -> dict[str, None]:
+    return dict.fromkeys(key for code in SPOKEN if code != ENGLISH for key in catalogue(code) if CONTEXT not in key)
+
+
+@cache
 def _recognisable() -> list[tuple[str, list[str], list[int]]]:
     """Returns the templates with fields and enough words of their own, each with its literals and fields in order."""
-    every = dict.fromkeys(key for code in SPOKEN if code != ENGLISH for key in catalogue(code) if CONTEXT not in key)
     found = []
-    for template in every:
+    for template in _templates():
         if "{" not in template:
             continue
         try:

@@ -264,7 +264,7 @@ def write_live(directory: RunDirectory, snapshot: Snapshot, *, ended: bool = Fal
     live = Live(schema=SCHEMA, start=directory.number, at=time.time(), ended=ended, **shown)
     temporary = directory.path / f"{TEMPORARY_PREFIX}{os.getpid()}-{LIVE}"
     try:
-        temporary.write_bytes(msgspec.json.encode(live))
+        temporary.write_bytes(msgspec.json.encode(live, enc_hook=str.__str__))
         os.replace(temporary, directory.path / LIVE)
     except OSError:
         with contextlib.suppress(OSError):

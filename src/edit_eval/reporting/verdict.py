@@ -546,7 +546,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "look": lambda advice: Text("Look at the pictures on which the judges differ most, and mark which judge is right."),
     "weigh": lambda advice: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda advice: Text("More pictures will hardly change this: choose by speed, price or licence."),
-    "vote": lambda advice: Text("Look at the edits, and vote which are better (edit-eval view)."),
+    "vote": lambda advice: Text("Vote which edits are better (edit-eval view)."),
     "votes": lambda advice: Text("See how sure that is with edit-eval votes, or add a judge to the configuration."),
     "compare": lambda advice: Text("Add a second edit model to the configuration, and the two are compared."),
     "same_samples": lambda advice: Text("Have both models edit the same samples, and judge the edits."),

@@ -64,7 +64,7 @@ class TestPlaces:
         chosen, why = laid_out(tuple(f"cuda:{n}" for n in range(6)), 1, {})
         assert (chosen, named in why) == (rest, True)
         chosen, why = laid_out(("cuda:0", "cuda:5"), 1, {})
-        assert (chosen, why) == ((("cuda:0",), ("cuda:5",)), "as configured"), "nobody asked for it"
+        assert (chosen, why) == ((("cuda:0",), ("cuda:5",)), "set in the configuration"), "nobody asked for it"
         chosen, why = laid_out(tuple(f"cuda:{n}" for n in range(6)), 2, {})
         assert (chosen, named in why) == ((("cuda:0", "cuda:1"), ("cuda:4", "cuda:5")), True)
         with pytest.raises(

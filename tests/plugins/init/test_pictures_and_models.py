@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from edit_eval.config.shorthand import FLAGS, Kind, set_devices
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.init.writing import (
     Pictures,
+    find_near_table,
     likely_edits,
     likely_pictures,
     make_names_unique,
@@ -191,6 +194,31 @@ def test_a_folder_without_instructions_gets_a_table_to_fill_in(here: Path) -> No
     assert rows[0] == {"id": name(0), "image": f"{name(0)}.jpg", "instruction": ""}
     assert pictures.ids == tuple(map(name, range(4)))
     assert not Path("photos/instructions.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "instruction", "found"),
+    [
+        (4, "", True),
+        (2, "", True),  # half of them
+        (1, "", False),
+        (0, "", False),  # of other pictures
+        (4, "Mirror it", False),  # asked for
+    ],
+)
+@pytest.mark.parametrize("where", [".", "data"])
+def test_a_table_near_a_folder_of_pictures_is_found(
+    here: Path, rows: int, instruction: str, found: bool, where: str
+) -> None:
+    """Beside the folder, or in the current one; a table that is none, or without instructions, is passed over."""
+    Path("data").mkdir()
+    shutil.move("photos", Path(where) / "photos")
+    lines = [f"photos/{name(number) if number < rows else f'other{number}'}.jpg,Mirror it" for number in range(4)]
+    Path(where, "my.csv").write_text("\n".join(["image,prompt", *lines]))
+    Path(where, "broken.csv").write_text("nothing of this\n")
+    Path(where, "a.csv").write_text("\n".join(["image,prompt", *(f"photos/{name(n)}.jpg," for n in range(4))]))
+    pictures = parse_pictures(str(Path(where, "photos")), instruction=instruction)
+    assert find_near_table(pictures) == (os.path.normpath(f"{where}/my.csv") if found else "")
 
 
 def test_one_instruction_may_be_for_all(here: Path) -> None:

@@ -104,7 +104,9 @@ def test_a_configuration_that_would_run(load: Load) -> None:
     assert stoppers(findings) == []
     assert {finding.level for finding in findings} == {"ok", "note"}
     assert [f.sentence for f in of(findings, "configuration")] == ["run: testing, judged by testing"]
-    assert "edit model testing: cpu:0, cpu:1 (as configured)" in [f.sentence for f in of(findings, "devices")]
+    assert "edit model testing: cpu:0, cpu:1 (set in the configuration)" in [
+        f.sentence for f in of(findings, "devices")
+    ]
     assert [f.sentence.partition(" (")[0] for f in of(findings, "environments")] == [
         f"edit model testing: {sys.executable}",
         f"judge testing: {sys.executable}",
@@ -552,8 +554,8 @@ def test_without_the_benchmark_s_file_all_else_is_examine(load: Load, tmp_path: 
     assert problem.endswith("benchmark.jsn")
     assert {"devices", "host", "disk"} <= {finding.area for finding in findings}
     assert [f.sentence for f in of(findings, "devices") if f.level == "ok"] == [
-        "edit model testing: cpu:0, cpu:1 (as configured)",
-        "judge testing: cpu:0, cpu:1 (as configured)",
+        "edit model testing: cpu:0, cpu:1 (set in the configuration)",
+        "judge testing: cpu:0, cpu:1 (set in the configuration)",
     ]
     configuration["execution"]["pilot"] = 3
     assert not [f for f in preparation.examine(configuration) if f.area == "devices" and f.level == "ok"]

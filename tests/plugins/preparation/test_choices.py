@@ -79,6 +79,20 @@ class TestPlacement:
         if value == "swap":
             assert f"on cuda:1, of {free[1]:.1f} GiB that are free" in placement.reason
 
+    def test_of_servers_and_files_nothing_is_said(self, tmp_path: Path) -> None:
+        write_benchmark(tmp_path)
+        at = {"base_url": "http://127.0.0.1:9/v1"}
+        made = load_configuration(
+            {
+                "benchmark": {"data_path": str(tmp_path / "benchmark.json")},
+                "edit_models": {"served": {"type": "image_endpoint", "params": {**at, "model": "x"}}},
+                "judges": {"asked": {"type": "chat_endpoint", "params": {**at, "model": "y"}}},
+            }
+        )
+        choices = chosen(made)
+        assert (choices.placement.value, choices.load_concurrency.value) == ("swap", None)
+        assert choices.sentences == choices.start_sentences == []
+
     def test_only_the_shared_gpus_count(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0, 79, 80), gpu(1, 139, 141))
         assert chosen(settings(tmp_path, judge={"device_ids": [1]})).placement.value == "together"

@@ -56,8 +56,8 @@ class Stream(io.StringIO):
         ("auto", False, "xterm", "plain", "stderr is not a terminal"),
         ("rich", True, "xterm", "rich", "stderr is a terminal"),
         ("rich", False, "xterm", "plain", "stderr is not a terminal"),
-        ("plain", True, "xterm", "plain", "as configured"),
-        ("none", True, "xterm", "none", "as configured"),
+        ("plain", True, "xterm", "plain", "set in the configuration"),
+        ("none", True, "xterm", "none", "set in the configuration"),
     ],
 )
 def test_choice(mode: str, is_terminal: bool, term: str, chosen: str, reason: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.viewer import following
 from edit_eval.plugins.viewer.following import Following
-from edit_eval.plugins.viewer.runs import Runs, find_runs
+from edit_eval.plugins.viewer.runs import Runs, _translate_activity, find_runs
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.journal import seal
@@ -248,3 +248,19 @@ def test_runs_that_cannot_be_compared_say_why(folder: Path) -> None:
     assert '"kind":"incomparable"' in page
     assert "vegaEmbed" not in page
     assert "cannot be compared" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "chinese"),
+    [
+        ("10 asked", "已问 10 个"),
+        ("4 in batches", "4 个在批量接口中"),
+        ("cat and 3 more", "cat，另有 3 个"),
+        ("cat and 3 more · slow", "cat，另有 3 个 · slow"),
+        ("3/50", "3/50"),
+        ("a cat · slow", "a cat · slow"),
+        ("", ""),
+    ],
+)
+def test_what_a_device_does_is_told_in_each_language(words: str, chinese: str) -> None:
+    assert _translate_activity(words) == {"en": words, "zh": chinese}

@@ -215,6 +215,8 @@ def test_a_voter_finds_the_pairs_before_the_names(judged: bool, folder: Path, tm
             assert button.evaluate(looks) == tab.locator(".vote-choices button").nth(1).evaluate(looks), "not outlined"
         assert f"edit-eval report {run}" in tab.inner_text(".vote-after")
         tab.get_by_role("link", name="See what the votes say").click()
+        tab.locator(".masthead a.primary").wait_for()
+        assert tab.locator(".vote-first").count() == 0, "once there are votes, one may look"
         told = Run(run).records.votes.lines[0]
         tab.goto(f"{tab.url.partition('#')[0]}#sample={told.sample}")
         tab.locator(".remarks").wait_for()

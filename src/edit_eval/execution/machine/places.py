@@ -62,7 +62,7 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
                 apart,
             )
         )
-    return chosen, Text("as configured") + _lost_gpus_note(lost)
+    return chosen, Text("set in the configuration") + _lost_gpus_note(lost)
 
 
 def find_lost_gpus(section: ModelSection, machine: Machine) -> Mapping[str, Unknown]:

@@ -10,6 +10,7 @@ from edit_eval.plugins.audit.measure import CHANCE, Measure
 from edit_eval.plugins.audit.order import NOTICED
 from edit_eval.plugins.audit.passports import Passport
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import recognise
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table
 from edit_eval.text import Text
@@ -309,7 +310,12 @@ def measures_table(passport: Passport) -> Table[MeasureRow]:
                 look=lambda row: looks.get(row.result, ""),
             ),
             Column(
-                Text("Of"), lambda row: row.of, "word", look="quiet", aside=lambda row: row.measure.reason, roomy=True
+                Text("Of"),
+                lambda row: row.of,
+                "word",
+                look="quiet",
+                aside=lambda row: recognise(row.measure.reason),
+                roomy=True,
             ),
         ),
         rows=[row for held in (True, False) for row in rows(passport, held=held)],

@@ -18,7 +18,7 @@ from edit_eval.text import Text, join_texts
 if TYPE_CHECKING:
     from edit_eval.statistics.comparison import Comparison
 
-NAMED = 4
+NAMED = 2
 """Number of failed measures named in a judge's line."""
 
 

@@ -138,7 +138,7 @@ def _answers(
                 fields[error.ours] = _which_column(error)
 
     def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
-        named = [each for each in _names(written) if (kind, each) != ("judge", NOBODY)]
+        named = [each for each in _names(written) if kind != "judge" or each not in (NOBODY, "none")]
         return [parse_model(kind, each, chosen_pictures) for each in named]
 
     def make_reader(kind: Kind) -> Callable[[str], list[ModelDraft]]:

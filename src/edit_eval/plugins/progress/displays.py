@@ -232,7 +232,7 @@ def _grid(names: int, bar: int) -> Table:
 
 def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Styled]:
     """Returns a device's bar, figures, and what it is working on."""
-    fraction, figures = view.fraction, view.figures
+    fraction, figures = view.fraction, translate(view.figures)
     if view.activity == "loading":
         figures = translate(Text("{} s", view.seconds))
         fraction = min(1.0, view.seconds / view.expected) if view.expected else 0.0

@@ -9,6 +9,7 @@ from typing import Protocol
 from edit_eval.judges.answers import is_prose
 from edit_eval.records import Judgement, Scale, Scoring
 from edit_eval.reporting.formats import decimals, duration, score
+from edit_eval.reporting.language import recognise
 from edit_eval.reporting.live import Snapshot
 from edit_eval.reporting.names import scale_words
 from edit_eval.scheduling.queues import QUEUES
@@ -179,7 +180,7 @@ def omission_line(count: int) -> EventLine:
 
 def judgement_failure(judgement: Judgement) -> str:
     """Returns `score out of range: Score: 12`."""
-    return Text("{}: {}", judgement.status.words, judgement.reason or judgement.answer)
+    return Text("{}: {}", judgement.status.words, recognise(judgement.reason) or judgement.answer)
 
 
 def words_of(judgement: Judgement) -> str:

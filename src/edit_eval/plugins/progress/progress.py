@@ -37,7 +37,7 @@ from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
 Mode = Literal["rich", "plain", "lines", "none"]
-CONFIGURED = Text("as configured")
+CONFIGURED = Text("set in the configuration")
 KEEP_EVERY = 1.0
 """Seconds between two writes of `live.json`."""
 PATIENCE = 2.0

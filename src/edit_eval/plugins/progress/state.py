@@ -31,7 +31,7 @@ from edit_eval.plugins.progress.lines import (
 )
 from edit_eval.records import CONTROL, DECLINED, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
-from edit_eval.reporting.language import code_to_text, translate
+from edit_eval.reporting.language import code_to_text, current_language, recognise, translate
 from edit_eval.reporting.live import CategorySum, Count, DeviceView, MeanSoFar, Snapshot, count_statuses, mean_so_far
 from edit_eval.reporting.names import short_category
 from edit_eval.reporting.slow_devices import DeviceTimes, time_of
@@ -194,7 +194,7 @@ class Tally:
     def _category(self, key: Group, group: _Group) -> CategoryDone:
         category, edit_model, judge = key
         scores = group.scores.values()
-        name = [translate(short_category(category), self._language)] if category else []
+        name = [translate(short_category(category), current_language(self._language))] if category else []
         return CategoryDone(
             label=" · ".join([*name, *self._models(edit_model, judge)]),
             scored=len(scores),
@@ -423,7 +423,7 @@ class ProgressState:
             return
         if edit.status in NO_EDIT:
             tag = "refused" if edit.status in DECLINED else "failed"
-            self._say(EventLine(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))
+            self._say(EventLine(tag, Text("no edit: {}", recognise(edit.reason)), self.tally.label(address_of(edit))))
         if UNREPEATABLE in edit.flags:
             text = Text("asked for again with the same seed, it came out different: the server does not keep to seeds")
             self._say(EventLine("note", text, self.tally.label(address_of(edit))))
@@ -479,22 +479,24 @@ class ProgressState:
         """Returns what a device is doing; `loaded` counts the loaded replicas of each model."""
         view = max(self._on_device[device], key=lambda v: (_ORDER.index(v.activity), v.since))
         activity, replica = view.activity, view.replica
-        about, figures, fraction, expected = "", "", None, None
+        about: str = ""
+        figures: str = ""
+        fraction, expected = None, None
         if activity in ("editing", "judging"):
             about = next(reversed(view.running.values()))
             others = min(len(view.running), replica.capacity) - 1
-            about += f" and {others} more" if others > 0 else ""
+            about = Text("{} and {} more", about, others) if others > 0 else about
             if self._models_of_kind[replica.model.kind] > 1:
-                about += f" · {replica.model.name}"
+                about = Text("{} · {}", about, replica.model.name)
         if activity == "editing":
             fraction = view.step / view.steps if view.steps else 0.0
             figures = f"{view.step}/{view.steps}" if view.steps else ""
         elif activity == "waiting" and replica.deferred:
-            figures = f"{len(replica.deferred)} in batches"
+            figures = Text("{} in batches", len(replica.deferred))
         elif activity == "judging" or (activity == "waiting" and replica.model.kind == "judge"):
             share = self._work.units_left(replica.model.key) / max(1, loaded[replica.model.key])
             fraction = view.settled / (view.settled + share) if view.settled else 0.0
-            figures = f"{view.settled} asked" if view.settled else ""
+            figures = Text("{} asked", view.settled) if view.settled else ""
         elif activity == "loading":
             expected = self._estimates.load.get(replica.model.key, Mean()).value
         return DeviceView(

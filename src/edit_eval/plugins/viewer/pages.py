@@ -38,6 +38,7 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.table import map_languages
 from edit_eval.store.comparable import compare_runs, merge_runs
 from edit_eval.store.run_directory import refuse_special_files
+from edit_eval.store.votes import count_given
 from edit_eval.text import Text
 
 _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
@@ -58,12 +59,14 @@ def run_page(watched: WatchedRun) -> str:
         run = watched.following.run()
         live = {**watched.state_data(), "events": f"{watched.base}/events"}
         votes = "" if find_obstacle(watched) else f"{watched.base}/vote"
+        first = bool(votes) and not run.results.every_judge and not count_given(watched.path)
+        links = {"runs": "/", "votes": votes, "selection": f"{watched.base}/selection"}
         served = Served(
             watched.pictures,
             above=Markup('<section id="live" class="live" hidden aria-live="off"></section>'),
             style=own("live.css"),
             script=own("follow.js") + "\n" + own("live.js"),
-            data={"live": live, "links": {"runs": "/", "votes": votes, "selection": f"{watched.base}/selection"}},
+            data={"live": live, "links": links, "vote_first": first},
         )
         return server_page(run.results, run.summary, served, language=run.language)
 

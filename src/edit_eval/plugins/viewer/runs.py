@@ -218,6 +218,8 @@ class WatchedRun(Watched):
         state, table = self.state, self.following.table
         live = None if state.live is None else msgspec.to_builtins(state.live, str_keys=True)
         if live is not None:
+            for device in live["devices"]:  # they are English there
+                device |= {name: _translate_activity(device[name]) for name in ("figures", "about")}
             for mean in live["means"]:
                 mean["scale"] = {"digits": 2}
         return {
@@ -232,6 +234,20 @@ class WatchedRun(Watched):
         """Returns the same for a page made now."""
         with self.lock:
             return {**self._state_sent, "seen": self.page_version, "experiment": self.experiment}
+
+
+_COUNTED = re.compile(r"(?P<sample>.*) and (?P<others>\d+) more(?P<model> · .*)?|(?P<count>\d+) (?P<what>[a-z ]+)")
+
+
+def _translate_activity(words: str) -> dict[str, str]:
+    """Returns in each language what `live.json` has in English of a device: `cat and 3 more`, `10 asked`."""
+    found = _COUNTED.fullmatch(words)
+    if found is None:
+        return map_languages(lambda language: words)
+    if found["what"]:
+        return map_languages(partial(translate, Text(f"{{}} {found['what']}", found["count"])))
+    several = Text("{} and {} more", found["sample"], found["others"])
+    return map_languages(partial(translate, Text("{}{}", several, found["model"] or "")))
 
 
 DEPTH = 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
-import shlex
 import shutil
 import tempfile
 import threading
@@ -23,6 +22,7 @@ from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.plugins.viewer.voting import NotAVote, Voting, count_pairs, find_obstacle
 from edit_eval.plugins.web.server import RequestRefused, is_loopback, read_body
 from edit_eval.reporting.language import translate
+from edit_eval.reporting.repetition import shell_command
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.store.votes import votes_version
 from edit_eval.text import Text
@@ -172,8 +172,8 @@ class _Routes:
                 return unreadable(watched.path.name, {"kind": "incomparable", "reason": obstacle}, "")
             assert watched.following.table is not None
             language, pairs = watched.following.table.experiment.language, count_pairs(watched.following)
-        path = shlex.quote(one_line(watched.path))
-        then = {verb: f"edit-eval {verb} {path}" for verb in ("votes", "report")}
+        here, path = str(Path.cwd()), one_line(watched.path)
+        then = {verb: shell_command(here, ["edit-eval", verb, path]) for verb in ("votes", "report")}
         data = {"run": run, "language": language, "pairs": pairs, "then": {"page": watched.base, **then}}
         return html(plain_page(Text("Which edit is better?"), VOTE_SCRIPTS, data, language=language))
 

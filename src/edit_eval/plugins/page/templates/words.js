@@ -15,7 +15,7 @@ function aboutSample(sample) {
     parts.push(say('h3', INSTRUCTIONS[code] || "Instruction"), make('p', { class: 'detail-instruction', lang: code }, instruction));
   }
   parts.push(make('p', { class: 'labels' },
-    sayWords('span', nameOf('category_title', sample.category)),
+    sample.category ? sayWords('span', nameOf('category_title', sample.category)) : null,
     sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
     ...sample.tags.map((tag) => make('span', {}, tag))));
   if (sample.fault) parts.push(make('p', { class: 'fault' }, sample.fault));

@@ -51,7 +51,7 @@ const lookFirst = say('p', "Look at both before you vote.", [], { class: 'vote-b
 const after = make('div', { class: 'vote-after', hidden: true });
 const trouble = make('p', { class: 'notice problem', role: 'alert', hidden: true });
 const ballot = make('section', { class: 'vote', hidden: true },
-  make('div', { class: 'vote-head' }, instruction, progress), near, trouble, tabs, pictures, lookFirst, buttons, after, keysHint);
+  make('div', { class: 'vote-head' }, instruction, progress, after), near, trouble, tabs, pictures, lookFirst, buttons, keysHint);
 const beginning = make('section', {}, begin);
 main.append(beginning, ballot);
 

@@ -248,7 +248,7 @@ function takeRuns({ there, changed: told, anew = false }) {
 
 main.append(make('section', { class: 'wide all-runs' },
   make('div', { class: 'run-head' }, say('h1', "Runs"), search, make('form', {}, count, compare)), trend, table, none));
+startPreferences(); // before the rows, whose times follow the language
 takeRuns({ there: data.runs.map((run) => run.id), changed: data.runs });
-startPreferences();
 document.getElementById('language').addEventListener('click', () => takeRuns({ there: [...runs.keys()], changed: [...runs.values()], anew: true }));
 follow('/events', { value: '' }, { runs: takeRuns });

@@ -25,8 +25,8 @@ function deviceRow(one) {
   const gpu = one.meter || {};
   const busy = gpu.busy === null || gpu.busy === undefined ? null : make('span', { class: 'quiet' }, `${Math.round(gpu.busy * 100)} %`);
   const made = make('div', { class: 'device' }, make('p', {},
-    make('b', {}, one.device), doing, make('span', { class: 'about quiet', title: `${one.model} ${one.about}` }, [one.model, one.about].filter(Boolean).join(' · ')),
-    one.figures ? make('span', {}, one.figures) : null,
+    make('b', {}, one.device), doing, make('span', { class: 'about quiet', title: `${one.model} ${inLanguage(one.about)}` }, [one.model, inLanguage(one.about)].filter(Boolean).join(' · ')),
+    inLanguage(one.figures) ? sayWords('span', one.figures) : null,
     one.activity && one.seconds ? make('span', { class: 'quiet' }, timeWords(one.seconds)) : null, busy));
   if (one.fraction !== null && one.fraction !== undefined) made.append(bar([[one.fraction, '']]));
   return made;
@@ -127,7 +127,7 @@ if (strip) {
   if (data.links.votes) {
     const vote = () => say('a', "Vote", [], { href: data.links.votes, class: 'primary' });
     document.querySelector('.masthead .preferences').before(vote());
-    if (!data.judges.length && !data.battle_judges.length) {
+    if (data.vote_first) {
       strip.after(make('section', { class: 'vote-first' },
         say('p', "Vote before you look: below, every picture bears the name of its model."), vote()));
     }
