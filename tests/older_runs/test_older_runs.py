@@ -1,8 +1,9 @@
 """Runs that earlier edit-evals made are resumed: nothing is made or asked again but by new wording.
 
-One (of commit b2e86a73) has edits, controls, battles, rewritten instructions, and rounds in which some edits are kept; the other samples
-that follow others, some of which pass no filter, readings, and a design of battles that is extended. The third (016b5b40) asked about controls step by
-step, as long as they did not show enough. Some edits and answers have failed on purpose. What was recorded then says more than any test of keys alone.
+One (of commit b2e86a73) has edits, controls, battles, rewritten instructions, and rounds in which some edits are
+kept; the other samples that follow others, some of which pass no filter, readings, and a design of battles that is
+extended. The third (016b5b40) asked about controls step by step, as long as they did not show enough. Some edits and
+answers have failed on purpose. What was recorded then says more than any test of keys alone.
 """
 
 from __future__ import annotations
