@@ -172,15 +172,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """With `--forks`: one process pays for torch."""
+    """With `--forks`: one process pays for torch, another writes the reports that many files read."""
     if not session.config.option.forks or session.config.option.collectonly or session.testsfailed:
         return None
     if len({item.path for item in session.items}) > MANY:
         warm_starts.prepare()
         warm_starts.read_texts()
         warm_starts.freeze()
-    forked_runs.run(session, session.config.option.forks, lambda file: room(file) == "torch")
+    forked_runs.run(session, session.config.option.forks, _group_of)
     return True
+
+
+def _group_of(items: list[pytest.Item]) -> str:
+    """What a file of tests has in common with others that each process makes once; empty if it is little."""
+    if room(items[0].path) == "torch":
+        return "torch"
+    wanted = {name for item in items for name in getattr(item, "fixturenames", ())}
+    return "reports" if wanted & {"complete", "incomplete", "several", "three_scores", "browser"} else ""
 
 
 _kept = 0.0

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -39,14 +38,18 @@ class Process:
         theirs.close()
 
 
-def run(session: pytest.Session, processes: int, alone: Callable[[Path], bool]) -> None:
-    """Runs what was collected; the files that `alone` is true of in one process, the others beside and after them."""
+def run(session: pytest.Session, processes: int, group_of: Callable[[Items], str]) -> None:
+    """Runs what was collected. Files of one group (`""`: of none) share what is made once in a process: each group has
+    a process of its own, which goes on with files of none. What is left in the end is for all, but for the group
+    `torch`, which takes too much memory for two."""
     assert threading.active_count() == 1, threading.enumerate()  # what a thread holds is held for ever in a fork
     files = [[*items] for _, items in groupby(session.items, lambda item: item.path)]
-    own, others = (
-        deque(n for n, items in enumerate(files) if alone(items[0].path) is which) for which in (True, False)
-    )
-    waiting = [[own, others], *([others] for _ in range(1, min(processes, len(others) + bool(own))))]
+    groups: dict[str, deque[int]] = {"": deque()}
+    for number, some in enumerate(files):
+        groups.setdefault(group_of(some), deque()).append(number)
+    torch = [groups.pop("torch")] if "torch" in groups else []
+    own = [*torch, *(queue for name, queue in groups.items() if name)]
+    waiting = [[*own[n : n + 1], *groups.values()] for n in range(min(processes, len(files)))]
     items = {item.nodeid: item for item in session.items}
     started: dict[Connection, Process] = {}
     try:

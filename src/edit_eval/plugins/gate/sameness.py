@@ -75,10 +75,15 @@ class NoiseTest(NamedTuple):
 def count_allowed(pictures: int) -> int | None:
     """Returns how many pictures may lie outside, for the claim that at least `SHARE` of such pictures lie within; None
     if there are too few for any claim."""
-    allowed = int(binom.ppf(ALPHA, pictures, 1 - SHARE))
-    while allowed >= 0 and binom.cdf(allowed, pictures, 1 - SHARE) > ALPHA:
-        allowed -= 1
+    allowed = int(_allowed_of(np.array(pictures)))
     return allowed if allowed >= 0 else None
+
+
+def _allowed_of(pictures: NDArray[np.int_]) -> NDArray[np.float64]:
+    """Returns the same for each of several numbers; negative for too few."""
+    least = binom.ppf(ALPHA, pictures, 1 - SHARE)  # the fewest of which the chance is `ALPHA` or more
+    allowed: NDArray[np.float64] = least - (binom.cdf(least, pictures, 1 - SHARE) > ALPHA)
+    return allowed
 
 
 FEWEST = next(pictures for pictures in range(1, 1000) if count_allowed(pictures) is not None)
@@ -98,11 +103,9 @@ def pictures_needed(outside: int, pictures: int) -> int | None:
     share = outside / pictures
     if share >= 1 - SHARE:
         return None
-    for number in range(max(FEWEST, pictures + 1), 20_000):
-        allowed = count_allowed(number)
-        if allowed is not None and binom.cdf(allowed, number, share) >= POWER:
-            return number
-    return None
+    numbers = np.arange(max(FEWEST, pictures + 1), 20_000)
+    enough = numbers[binom.cdf(_allowed_of(numbers), numbers, share) >= POWER]
+    return int(enough[0]) if len(enough) else None
 
 
 def typical(distances: Distances) -> float:
