@@ -165,6 +165,7 @@ def test_the_nearest_and_quickest_run_and_the_rest_is_said(tree: Any) -> None:
     assert QUICK.bounded(reached, 0.0) == (reached[:1], reached[1:])
 
 
+@pytest.mark.check
 def test_the_command_runs_them_and_says_what_it_leaves(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ from combinations.in_place import Ended, command, interrupted, killed, without_p
 from combinations.oracle import Expected
 
 HERE = Path(__file__).parent
-DRAWS, FIRST = 22, 4
+DRAWS, FIRST = 22, 1
 """Of `make check`; of `make test`, which has all that once were wrong."""
 COVERED = 0.95
 KILLED = "salt=5 rows=6 models=2 edit_seeds=2 batch=3 followed=1 hesitating=0.3 edit_refused=0.2 paid=1 way=kill"
@@ -75,6 +75,15 @@ CASES = {
     ),
 }
 """What was found -> the draw that found it. All of it is true now."""
+OF_WORDS = (
+    *("one model told different words has a row for each", "who is below the coverage is named"),
+    *(
+        "names of columns in their order",
+        "a skipped sample has its battles",
+        "a mask goes to every turn of who takes one",
+    ),
+)
+"""What was about names alone, or has another of its kind: `make check` has these."""
 
 
 @functools.cache
@@ -114,7 +123,11 @@ def test_every_reader_of_a_drawn_evaluation_agrees_with_the_oracle(number: int, 
     agrees(draws()[number], tmp_path / "draw")
 
 
-@pytest.mark.parametrize("words", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(words, marks=pytest.mark.check if found in OF_WORDS else ()) for found, words in CASES.items()],
+    ids=CASES,
+)
 def test_what_was_found_once_stays_true(words: str, tmp_path: Path) -> None:
     agrees(drawing.read(words.split()), tmp_path / "draw")
 
@@ -166,6 +179,7 @@ def test_what_is_known_to_disagree_does(tmp_path: Path) -> None:
         assert any(explanation.explains(explanation.draw, each) for each in found), explanation.reason
 
 
+@pytest.mark.check
 def test_readers_of_another_evaluation_are_found_out(tmp_path: Path) -> None:
     """Held against the oracle of a draw with another number, nothing agrees that depends on what is planted."""
     draw = drawing.read(

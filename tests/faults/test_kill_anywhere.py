@@ -58,6 +58,7 @@ def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run,
     kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, judge=JUDGE), clean, kills)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )
@@ -119,6 +120,7 @@ def fighting(folder: Path) -> dict[str, Any]:
     return {**what, "edit_models": models, "judges": {"arena": arena}}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
 )

@@ -226,6 +226,7 @@ except SystemExit as end:
 """
 
 
+@pytest.mark.check
 def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
     tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def judgements_of(results: Results) -> dict[Any, Any]:
     }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("name", RUNS)
 def test_one_that_broke_off_is_gone_on_with(

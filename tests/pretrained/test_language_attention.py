@@ -42,6 +42,7 @@ def test_only_within_and_also_after_an_error() -> None:
     assert allowed() == before
 
 
+@pytest.mark.check
 @pytest.mark.real_models
 def test_judge_and_text_encoder_read_without_pictures_are_looked_at_with(
     tiny_models: Path, monkeypatch: pytest.MonkeyPatch

@@ -36,6 +36,7 @@ LONG = "x" * 300
 """No disk takes such a name, root's neither."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("typed", TYPED.strip().splitlines(), ids=lambda typed: typed.partition(" ")[0])
 @pytest.mark.parametrize("place", [LONG, *([CLOSED] if os.getuid() else [])], ids=lambda place: place[:6])
 def test_a_place_that_may_not_be_used_is_one_line(
