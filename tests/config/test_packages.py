@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -129,6 +130,31 @@ def test_a_package_brings_a_benchmark_a_protocol_a_judge_and_a_measure(site: Pat
     (described,) = json.loads(typed(site, tmp_path, "describe", "my_benchmark", "--json").stdout)["components"]
     assert (described["origin"], described["about"]["protocol"]) == ("my-benchmark 1.0", "my_protocol")
     assert "from the package my-benchmark 1.0" in typed(site, tmp_path, "describe", "my_judge").stdout
+
+
+@pytest.mark.check
+def test_its_authors_tests_pass_and_find_what_is_broken(site: Path, tmp_path: Path) -> None:
+    """The example has the tests that an author would have; a benchmark whose pictures differ each time fails them."""
+    folder = tmp_path / "package"
+    shutil.copytree(EXAMPLE / "tests", folder / "tests")
+
+    def tried() -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(site)}
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), "tests"]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+
+    passed = tried()
+    assert passed.returncode == 0, passed.stdout
+    assert "3 passed" in passed.stdout
+    (folder / "conftest.py").write_text(
+        "import secrets, my_benchmark\n"
+        "asked = my_benchmark.Brightness.judge\n"
+        "my_benchmark.Percent.questions = lambda self, sample: [my_benchmark.Question(\n"
+        "    name='followed', gives=('followed',), user=secrets.token_hex())]\n"
+    )
+    broken = tried()
+    assert broken.returncode == 1, broken.stdout
+    assert "test_what_is_done_is_not_done_again" in broken.stdout
 
 
 def test_what_it_says_needs_no_chinese(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
