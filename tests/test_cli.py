@@ -425,7 +425,7 @@ def test_a_finished_edit_without_a_file_wants_the_file_and_no_retry(
     Image.new("RGB", (24, 16), (9, 99, 200)).save(edits / f"{sample_id(2)}.png")
     ended = command("run", path, "--progress", "plain")
     assert ended.code == 0, ended.err
-    assert "to do: 1 edit, 1 judgement" in ended.err
+    assert "2 of 3 edits and 2 of 3 judgements are kept; to do: 1 edit, 1 judgement" in ended.err
     ended = command("run", path, "--run-dir", "other", "--progress", "plain")
     assert ended.err.count("already has") == 1, "what is in two runs is offered once"
 

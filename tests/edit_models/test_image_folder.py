@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from edit_eval.edit_models.contract import FINISHED, Finished, SampleNames
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.errors import ConfigurationError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture
+from edit_eval.run import evaluate
 from edit_requests import request
+from small_benchmark import configuration, sample_id, write_benchmark
 
 EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" / "edits_en"
 
@@ -221,3 +224,20 @@ def test_beside_others_a_picture_in_a_folder_below_has_its_whole_path_for_a_name
     put(tmp_path / "old" / "b.png")
     assert lacking(tmp_path, "b")
     assert found(tmp_path, "there", "old/b").files.keys() == {"there", "old/b"}
+
+
+def test_a_folder_without_the_first_pictures_is_judged_by_the_others(tmp_path: Path) -> None:
+    """A pilot tries the first of each category: what nobody can make is known before, and is no failure of a model."""
+    write_benchmark(tmp_path, 12)
+    edits = tmp_path / "edits"
+    edits.mkdir()
+    for number in range(7, 12):
+        put(edits / f"{sample_id(number)}.png")
+    settings = configuration(tmp_path, evaluation={"min_coverage": 0})
+    settings["diffusion_model"] = {"type": "image_folder", "params": {"folder": str(edits)}}
+    run = evaluate(settings, run_dir=tmp_path / "run", report=False)
+    statuses = Counter(row.status.value for row in run.results.judgements)
+    assert statuses == {"ok": 5, "edit_missing": 7}
+    assert run.results.telemetry.device_failures == ()
+    again = evaluate(settings, run_dir=tmp_path / "run", report=False, retry=["edit_missing"])
+    assert again.results.judgements == run.results.judgements

@@ -26,8 +26,6 @@ class EditRequest:
     """Of a class that `takes_mask`: where the (first) source may change, `L` in its size: 255 there, else 0; None: the
     sample has none."""
     sample_id: str = ""
-    lacking: str = ""
-    """Of a model that has `finished` edits: why it has none of this sample."""
     submitted: Submitted | None = None
     """What an earlier start has bought for it: to be fetched, not bought again."""
     on_submitted: Callable[[Submitted], None] = lambda submitted: None
@@ -188,7 +186,7 @@ class EditModelExtras(Protocol):
     @staticmethod
     def match_edits(parameters: Any, asked: SampleNames) -> Finished:
         """Says whose edit is which, of a model whose edits are there already. An edit's key then has its bytes in place
-        of parameters and revision. `edit` is asked with that picture as `FINISHED`, or with what is `lacking`."""
+        of parameters and revision. `edit` is asked with that picture as `FINISHED`, and not for what is `lacking`."""
 
     @staticmethod
     def sources(parameters: Any) -> int | None:

@@ -23,7 +23,7 @@ from edit_eval.protocols.judging import (
     rule_out_question,
     score,
 )
-from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
+from edit_eval.records import EDIT_LOST, NO_FILE, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.cells import REPEAT_STRIDE, Cells, make_edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
@@ -83,9 +83,9 @@ class Matrix:
         return [self.new_edit(number) for number in range(self.cells.edits)]
 
     def new_edit(self, number: int) -> Edit:
-        """Returns an edit in its initial state: pending, or skipped if its sample has a fault."""
+        """Returns an edit in its initial state: pending, unless it is known that nobody can make it."""
         model, edit_seed, sample = self.edit_parts(number)
-        status, reason = (SKIPPED, sample.fault) if sample.fault else (PENDING, "")
+        status, reason = self.unmakeable(number) or (PENDING, "")
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
@@ -95,6 +95,14 @@ class Matrix:
             status=status,
             reason=reason,
         )
+
+    def unmakeable(self, number: int) -> tuple[Status, str] | None:
+        """Returns the status and the reason of an edit whose sample has a fault, or that was to be there and is not."""
+        model, _, sample = self.edit_parts(number)
+        if sample.fault:
+            return SKIPPED, sample.fault
+        missing = self.experiment.lacking.get(self.experiment.base_model_of(model.name), {}).get(sample.id)
+        return None if missing is None else (NO_FILE[0], missing)
 
     def append(self, sample: Sample) -> int:
         """Adds a sample behind all others (`Experiment.append`); returns the number of its edit, which is pending."""

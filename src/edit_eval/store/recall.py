@@ -111,7 +111,7 @@ def load_journals(
     fresh = "edits" not in vars(matrix)  # then each edit is built only once: as recorded, or new
     count = matrix.cells.edits
     if fresh:
-        pending = [number for number in range(count) if not matrix.samples[number % len(matrix.samples)].fault]
+        pending = [number for number in range(count) if matrix.unmakeable(number) is None]
     else:
         pending = [number for number in range(count) if matrix.edits[number].status is PENDING]
     numbers = _Numbers((matrix.edit_keys[number], number) for number in pending)
@@ -132,7 +132,7 @@ def load_journals(
         matrix.edits = [recalled.get(number) or matrix.new_edit(number) for number in range(count)]
     for number, edit in recalled.items():
         matrix.edits[number] = edit
-    for number in (n for n, edit in recalled.items() if edit.status in NO_EDIT):
+    for number in (n for n, edit in enumerate(matrix.edits) if edit.status in NO_EDIT):
         matrix.origins.fail_dependents(number)
     matrix.retry = retry
     _load_replies(matrix, replies)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edit_eval.experiment import Experiment
-from edit_eval.records import NO_EDIT, Edit, Judgement, Sample, no_garbage
+from edit_eval.records import NO_EDIT, NO_FILE, Edit, Judgement, Sample, no_garbage
 from edit_eval.store.journal import Tail
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
 from edit_eval.store.recall import ReplyLine, is_there, load_journals, load_run_journals, lookup_of
@@ -227,9 +227,10 @@ def _first_edits(run: Path) -> Iterator[tuple[str, str]]:
 
 def describe_remaining_work(table: JudgementTable) -> str:
     """Returns a line on what is reused and what is to be done."""
-    edits = [e for e in table.edits_of_work if e.status is not SKIPPED]
+    left_out = (SKIPPED, *NO_FILE)
+    edits = [e for e in table.edits_of_work if e.status not in left_out]
     kept = sum(e.status is not PENDING for e in edits)
-    judgements = [j for j in table.rows() if j.status is not SKIPPED]
+    judgements = [j for j in table.rows() if j.status not in left_out]
     judged = sum(j.status is not PENDING for j in judgements)
     if judged == len(judgements) and (judgements or kept == len(edits)):
         return Text(

@@ -1,7 +1,7 @@
 """Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`, perhaps with a `mask`; `instruction`, `seed`,
-    `sample`, `output` (path); perhaps `lacking` (why no finished edit is among the pictures), `submitted`
+    `sample`, `output` (path); perhaps `submitted`
     (`edit_models.contract.Submitted`) and `small_copies`: the `folder` of small copies of edit and source for reports,
     and their size (`side`, `file_bytes`).
 A task to judge: perhaps `deferred` (its one question goes to `JudgeExtras.defer`), and `submitted`; `requests`, a list
@@ -181,7 +181,6 @@ def open_edit_request(task: Message) -> EditRequest:
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
-        lacking=task.get("lacking", ""),
         submitted=task.get("submitted"),
     )
 

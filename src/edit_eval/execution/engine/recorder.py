@@ -151,7 +151,6 @@ class Recorder:
             edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
             output = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
             output.parent.mkdir(parents=True, exist_ok=True)
-            finished, lacking = self._find_existing_edit(edit)
             return {
                 "do": "run",
                 "task": task.number,
@@ -161,9 +160,8 @@ class Recorder:
                         {"name": name, **self._picture(shown), **({"mask": True} if name == "mask" else {})}
                         for name, shown in self._sources(number).items()
                     ),
-                    *finished,
+                    *self._find_existing_edit(edit),
                 ],
-                **({"lacking": lacking} if lacking else {}),
                 "instruction": edit.instruction or sample.instruction,
                 "seed": edit.seed,
                 "sample": sample.id,
@@ -192,13 +190,11 @@ class Recorder:
             order |= {"deferred": True, **({"submitted": earlier} if earlier else {})}
         return order
 
-    def _find_existing_edit(self, edit: Edit) -> tuple[list[PictureView], str]:
-        """Returns the edit of a model that has it already, or why it has none of this sample."""
+    def _find_existing_edit(self, edit: Edit) -> list[PictureView]:
+        """Returns the edit of a model that has it already; none of other models."""
         experiment = self._matrix.experiment
-        model = experiment.base_model_of(edit.edit_model)
-        if not (digest := experiment.finished.get(model, {}).get(edit.sample_id)):
-            return [], experiment.lacking.get(model, {}).get(edit.sample_id, "")
-        return [{"name": FINISHED, "path": experiment.files.get(digest, ""), "digest": digest}], ""
+        digest = experiment.finished.get(experiment.base_model_of(edit.edit_model), {}).get(edit.sample_id)
+        return [{"name": FINISHED, "path": experiment.files.get(digest, ""), "digest": digest}] if digest else []
 
     def _claim_question(self, cell: int, task: Task) -> Put:
         """Notes that a cell's question is being asked, if it is left and asked nowhere else."""
@@ -287,9 +283,7 @@ class Recorder:
         """Records that a task is given up for good: its edit failed, or its judge gave no answer."""
         if is_edit(task):
             (number,) = task.units
-            edit = self._matrix.edits[number]
-            status = Status.EDIT_MISSING if self._find_existing_edit(edit)[1] else Status.EDIT_FAILED
-            self._keep_edit(number, replace(edit, status=status, reason=reason))
+            self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
             return
         error = Reply(text=reason, ended=Status.JUDGE_ERROR, device=device, final=True)
         for put in self._ordered.pop(task.number).put:
