@@ -172,7 +172,7 @@ def test_who_judges_is_a_choice_with_its_price_and_the_first_that_works_here_is_
     assert "5  Qwen/Qwen3.5-9B on this machine's GPU (none here)\n" in first.err
     assert "6  nobody yet: I look and vote myself\n" in first.err
     assert read_file("1.yaml")["judges"] == {}
-    assert first.out.endswith("  edit-eval run 1.yaml\n  edit-eval view    # look and vote\n")
+    assert first.out.endswith("  edit-eval run 1.yaml\n  edit-eval view    # vote, then look\n")
     before = (here / "1.yaml").read_text().partition("judges:")[0]
     assert command("init", "1.yaml", "--judge", "openai/gpt-6.1-terra").code == 0
     assert (here / "1.yaml").read_text().partition("judges:")[0] == before

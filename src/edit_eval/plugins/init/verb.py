@@ -320,7 +320,7 @@ def _say_and_check(made: Started, *, votes: bool = False) -> None:
             print(translate(Text("Fix that, then type:") if stops else Text("Now type:")))
         print(f"  {next_}")
         if votes and not (stops or table):
-            print(f"  edit-eval view    # {translate(Text('look and vote'))}")
+            print(f"  edit-eval view    # {translate(Text('vote, then look'))}")
         if first is not None:
             of = Text(
                 "That is a first try, {} of each category: about {:,.2f} USD.", pluralize(FIRST_TRY, "sample"), first
