@@ -10,14 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.edit_models.contract import FINISHED, Finished, SampleNames
 from edit_eval.edit_models.image_folder import ImageFolder
-from edit_eval.errors import ConfigurationError, ModelError, PictureError
+from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.pictures import check_edit, open_picture
 from edit_eval.run import evaluate
 from edit_requests import request
@@ -85,14 +83,6 @@ def test_nothing_outside_of_the_folder(tmp_path: Path) -> None:
         assert set(there.lacking) == set(hostile)
         assert not any("\n" in reason for reason in there.lacking.values())
         put(tmp_path / "edits" / "z.png")
-
-
-@given(st.text())
-def test_a_request_without_its_picture_is_an_error(sample_id: str) -> None:
-    with pytest.raises(ModelError):
-        ImageFolder(ImageFolder.Parameters("nowhere")).edit(
-            request(Image.new("RGB", (1, 1)), sample_id=sample_id), print
-        )
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -151,9 +151,10 @@ def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Tex
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
-def next_lines(verdict: Verdict) -> list[Text]:
-    """Says what to do next, the most useful first: a sentence each."""
-    return [_ADVICE[advice.kind](advice) for advice in verdict.next]
+def next_lines(verdict: Verdict, *, for_readers: bool = False) -> list[Text]:
+    """Says what to do next, the most useful first: a sentence each; `for_readers` the same without a command."""
+    ways = {**_ADVICE, **_FOR_READERS} if for_readers else _ADVICE
+    return [ways[advice.kind](advice) for advice in verdict.next]
 
 
 def advice_parts(verdict: Verdict) -> Iterator[Part]:
@@ -574,6 +575,40 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "nothing": lambda advice: Text("Nothing, this is settled."),
 }
+
+_FOR_READERS: Mapping[str, Callable[[Advice], Text]] = {
+    "finish": lambda advice: Text("The run is not finished: whoever ran it can go on."),
+    "retry": lambda advice: Text(
+        "{} score is missing ({}): whoever ran it can try again.",
+        advice.count,
+        [NAMES["status"][status] for status in advice.names],
+        plural="{} scores are missing ({}): whoever ran it can try again.",
+    ),
+    "files": lambda advice: Text(
+        "{} score is missing because a finished edit has no file.",
+        advice.count,
+        plural="{} scores are missing because finished edits have no file.",
+    ),
+    "vote": lambda advice: Text("Vote which edits are better."),
+    "votes": lambda advice: Text("Look how sure that is, or have a judge score the edits, too."),
+    "audit": lambda advice: Text(
+        "Nobody has tested the judge {} yet: an audit shows how far to trust it.", _name_list(advice.names)
+    ),
+    "audit_language": lambda advice: Text(
+        "{} is audited for instructions in another language only: an audit in this one shows how far to trust it here.",
+        _name_list(advice.names),
+    ),
+    "controls": lambda advice: (
+        Text(
+            "Ask for {} controls: they may show that {} can tell edits from pictures that are none.",
+            advice.count,
+            _name_list(advice.names),
+        )
+        if advice.count
+        else _ADVICE["controls"](advice)
+    ),
+}
+"""What names a command or a setting, without it: whoever reads a page may not be who ran the evaluation."""
 
 # -- the referee's paragraph --
 

@@ -309,13 +309,19 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_the_first_screen_is_for_who_reads_it(drawn: Report) -> None:
-    """What failed is counted in edits, judges are called so, and what to do next is what a terminal says."""
+    """What failed is counted in edits, judges are called so, and what to do next is what a terminal says, in its order;
+    a command is only in what is folded."""
     above = drawn.html[drawn.html.index('<section id="verdict">') : drawn.html.index('<div class="folded">')]
     ended = Counter(edit.status for edit in drawn.results.edits if edit.status in NO_EDIT)
     assert ended
     assert all(f">{count} of {len(drawn.results.edits)} edits " in above for count in ended.values())
     assert "(judge)" in above
-    assert all(escape(str(line)) in above for line in next_lines(drawn.summary.verdict)[:2]), "as a terminal says it"
+    verdict = drawn.summary.verdict
+    places = [above.index(escape(str(line))) for line in next_lines(verdict, for_readers=True)[:2]]
+    assert places == sorted(places)
+    assert not re.search(r"edit-eval \w|--\w|evaluation\.", above)
+    assert "edit-eval" in drawn.html[drawn.html.index("For whoever ran it") :]
+    assert len(next_lines(verdict)) == len(next_lines(verdict, for_readers=True))
     categories = {sample.category for sample in drawn.results.samples}
     assert above.count('<text class="tick"') > 1
     assert all(above.count(escape(link(category=name))) >= 2 for name in categories), "a row for each of two judges"

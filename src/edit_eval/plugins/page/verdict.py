@@ -438,8 +438,8 @@ class VerdictContent:
     gate: list[Text]
     doubts: list[Text]
     next: list[Text]
-    later: list[Text]
-    """What can be done besides, and what is not known of judges."""
+    typed: list[Text]
+    """For whoever ran it: the same as commands, what else can be done, and what is not known of judges."""
     rests: list[Text]
     drawings: list[tuple[str, Text, Markup]]
     """Judge, explanation and picture."""
@@ -472,12 +472,16 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
     places = {name: place for place, name in enumerate(results.edit_models)}
     answer, *gate = answer_lines(verdict)
     drawn = verdict.drawable_opinions[:_DRAWN]
+    shown = next_lines(verdict, for_readers=True)[:ADVICE_SHOWN]
     return VerdictContent(
         answer=answer,
         gate=[] if verdict.kind == "equal" and verdict.gate and verdict.gate.passed else gate,  # equal says as much
         doubts=doubt_lines(verdict),
-        next=next_lines(verdict)[:ADVICE_SHOWN],
-        later=[*next_lines(verdict)[ADVICE_SHOWN:], *([] if summary.controls.off else unshown_lines(summary))],
+        next=shown,
+        typed=[
+            *(line for line in next_lines(verdict) if line not in shown),
+            *([] if summary.controls.off else unshown_lines(summary)),
+        ],
         rests=paragraph(verdict),
         drawings=[
             _draw_opinion(opinion, drawn, places, pictures, language) for opinion in drawn if len(opinion.standings) > 1

@@ -41,7 +41,7 @@ from edit_eval.records import (
 )
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
-from edit_eval.reporting.language import code_to_text
+from edit_eval.reporting.language import code_to_text, recognise
 from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, means_so_far, more_devices, read_live
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.repetition import last_command, shell_command
@@ -226,7 +226,10 @@ def print_status(results: Results, console: Console | None = None) -> None:
     if document.skipped:
         console.print()
         console.print(Styled(Text("skipped samples"), style="bold yellow"))
-        print_facts(console, ((one_line(skipped.sample, 30), one_line(skipped.reason)) for skipped in document.skipped))
+        print_facts(
+            console,
+            ((one_line(skipped.sample, 30), one_line(recognise(skipped.reason))) for skipped in document.skipped),
+        )
     for note in document.notes:
         console.print()
         print_with_head(console, Styled(Text("note: ")), Styled(one_line(note)))
@@ -379,9 +382,11 @@ def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
 def _device_failure_fact(failures: DeviceFailures) -> tuple[str, str]:
     """Returns the device, and the failures of a model there."""
     model = model_title(failures.model)
-    words = [Text("{}, of which {} ran out of memory", pluralize(failures.attempts, "attempt"), failures.out_of_memory)]
+    words = [pluralize(failures.attempts, "attempt")]
+    if failures.out_of_memory:
+        words = [Text("{}, of which {} ran out of memory", words[0], failures.out_of_memory)]
     if failures.retired:
-        words.append(Text("not used any more: {}", one_line(failures.retired)))
+        words.append(Text("not used any more: {}", one_line(recognise(failures.retired))))
     return one_line(failures.device), Text("{}: {:; }", one_line(model), words)
 
 
@@ -394,7 +399,7 @@ def _print_failure(console: Console, failure: FailureGroup) -> None:
     print_with_head(console, head, Styled(who, style="dim"))
     ids = [one_line(sample) for sample in failure.samples]
     more = Text(" and {} more", len(ids) - IDS_SHOWN) if len(ids) > IDS_SHOWN else ""
-    print_with_head(console, "  ", Styled(one_line(failure.reason) or Text("no reason recorded")))
+    print_with_head(console, "  ", Styled(one_line(recognise(failure.reason)) or Text("no reason recorded")))
     print_with_head(console, "  ", Styled(Text("{}{}", ids[:IDS_SHOWN], more), style="dim"))
 
 
@@ -568,14 +573,14 @@ def _sample_facts(sample: Sample) -> Facts:
         if picture.digest:
             yield "SHA-256", picture.digest
     if sample.fault:
-        yield Text("skipped"), one_line(sample.fault)
+        yield Text("skipped"), one_line(recognise(sample.fault))
 
 
 def _edit_facts(results: Results, edit: Edit) -> Facts:
     yield Text("seed"), str(edit.seed)
     yield Text("key"), edit.key
     if edit.reason:
-        yield Text("reason"), one_line(edit.reason)
+        yield Text("reason"), one_line(recognise(edit.reason))
     if edit.instruction:
         yield Text("told"), lines_of(edit.instruction)
     if edit.image:
@@ -594,9 +599,9 @@ def _judgement_facts(judgement: Judgement) -> Facts:
         yield one_line(name), Text("{:.3f}{}", score, spread)
     for name, (status, reason) in judgement.missing.items():
         if name != judgement.headline:  # title and `reason` already say it of the headline
-            yield one_line(name), one_line(Text("{}: {}", status.words, reason))
+            yield one_line(name), one_line(Text("{}: {}", status.words, recognise(reason)))
     if judgement.reason:
-        yield Text("reason"), one_line(judgement.reason)
+        yield Text("reason"), one_line(recognise(judgement.reason))
     several = sum(map(len, judgement.readings)) > 1
     for number, reading in enumerate(judgement.readings, 1):
         for question, answer in reading.items():
@@ -621,6 +626,6 @@ def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
         known = answer.mass if isinstance(answer.mass, str) else f"{answer.mass:.3f}"
         yield Text("mass{}", which), Text("{} (probability of the allowed answers together)", known)
     if answer.reason and answer.reason != judgement.reason:
-        yield Text("reason{}", which), one_line(answer.reason)
+        yield Text("reason{}", which), one_line(recognise(answer.reason))
     if answer.asked > 1:
         yield Text("asked{}", which), Text("{} times", answer.asked)
