@@ -41,9 +41,6 @@ from edit_eval.text import Text
 
 T = TypeVar("T")
 
-# Else memory goes back to the system with each picture, which costs 2 ms of 10 at 512 x 512.
-Image.core.set_blocks_max(4)  # type: ignore[attr-defined]
-
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
 
