@@ -42,14 +42,22 @@ class PlanReadings:
         )
         seeds, readings = len(want.seeds), len(want.readings)
         made = sum(counts["edits"] for counts in work.values() if "edits" in counts)
-        self.check("plan: edits", "", len(want.columns) * len(edits) * seeds, made)
+
+        def count_cells(samples: list[str]) -> int:
+            return seeds * sum(want.can_be_made(column, sample) for column in want.columns for sample in samples)
+
+        self.check("plan: edits", "", count_cells(edits), made)
         for judge in want.judges:
             once = judge == "critic"  # what edit models are told is said once
             each = readings * (1 if once else len(want.repeats)) * (2 if judge == "followed" else 1)
             if judge != "arena":
                 questions = work.get(f"judge:{judge}", {"questions": 0})["questions"]
-                self.check("plan: questions", judge, len(want.columns) * len(judged) * seeds * each, questions)
+                self.check("plan: questions", judge, count_cells(judged) * each, questions)
             elif self.draw["arena"] != "extended":  # of which the most is planned
-                fought = sum(not want.skipped(battle.sample) for battle in self.battles)
+                fought = sum(
+                    not want.skipped(battle.sample)
+                    and all(want.can_be_made(column, battle.sample) for column in (battle.a, battle.b))
+                    for battle in self.battles
+                )
                 enough = work["judge:arena"]["questions"] >= 2 * readings * fought
                 self.check("plan: battles", judge, True, enough)
