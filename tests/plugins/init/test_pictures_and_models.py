@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from PIL import Image
 
+from command_lines import Command
 from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.config.shorthand import FLAGS, Kind, set_devices
 from edit_eval.errors import ConfigurationError
@@ -324,3 +327,24 @@ def test_what_is_meant_in_all_likelihood(here: Path, monkeypatch: pytest.MonkeyP
     assert likely_pictures() == "my.csv"
     monkeypatch.chdir(here / "photos")
     assert likely_pictures() == "."
+
+
+@pytest.mark.parametrize("typed", ["edits", "edits/ours，edits/theirs", "edits/ours、edits/theirs"])
+def test_a_folder_of_folders_is_the_edit_models_in_it_and_commas_may_be_chinese(
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ["source,instruction"]
+    for folder in ("photos", "edits/ours", "edits/theirs"):
+        (tmp_path / folder).mkdir(parents=True)
+        for number in range(4):
+            Image.new("RGB", (8, 8), (number, 0, len(folder))).save(tmp_path / folder / f"p{number}.png")
+    rows += [f"photos/p{number}.png,make it {number}" for number in range(4)]
+    (tmp_path / "my.csv").write_text("\n".join(rows), "utf-8")
+    ended = command("init", "my.yaml", "--pictures", "my.csv", "--edits", typed, "--judge", "nobody")
+    assert ended.code == 0, ended.err
+    models = yaml.safe_load((tmp_path / "my.yaml").read_text("utf-8"))["edit_models"]
+    assert {name: model["params"]["folder"] for name, model in models.items()} == {
+        "ours": "edits/ours",
+        "theirs": "edits/theirs",
+    }

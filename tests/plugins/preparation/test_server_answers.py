@@ -79,7 +79,7 @@ class TestThroughDoctor:
         assert f"{up.base_url} answered in " in finding.text
         assert able.text == (
             "judge chat_endpoint: its server enforces a schema (response_format); gives probabilities "
-            "(logprobs, systemone); has a switch for thinking (chat_template_kwargs)"
+            "(logprobs, systemone); takes a switch for thinking (chat_template_kwargs), which its model may not heed"
         )
         assert "Your key is <OPENAI_API_KEY>" in finding.text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -139,6 +140,8 @@ def _answers(
 
     def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
         named = [each for each in _names(written) if kind != "judge" or each not in (NOBODY, "none")]
+        if kind == "edit_model":
+            named = [each for name in named for each in _take_inner_folders(name, chosen_pictures)]
         return [parse_model(kind, each, chosen_pictures) for each in named]
 
     def make_reader(kind: Kind) -> Callable[[str], list[ModelDraft]]:
@@ -227,9 +230,17 @@ def _ask_who_judges(edits: int, read: Callable[[str], list[ModelDraft]]) -> list
     return _ask_question(question, str(next(n for n, judge in enumerate(offered, 1) if judge.works_here)), read_choice)
 
 
+def _take_inner_folders(written: str, pictures: Pictures) -> list[str]:
+    from edit_eval.plugins.init.writing import find_edit_folders
+
+    if (found := find_edit_folders(written, pictures)) != [written]:
+        say(Text("note: in {}: {:, }", written, found))
+    return found
+
+
 def _names(written: list[str]) -> list[str]:
-    """Splits what is named with commas, at a question or a flag, unless a path is called so."""
-    groups = [[each] if os.path.lexists(each) else each.split(",") for each in written]
+    """Splits what is named with commas (Chinese ones, too), at a question or a flag, unless a path is called so."""
+    groups = [[each] if os.path.lexists(each) else re.split("[,，、]", each) for each in written]
     return [name.strip() for some in groups for name in some]
 
 

@@ -11,7 +11,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -519,15 +519,30 @@ def likely_pictures() -> str:
 
 
 def likely_edits(folder: Path, names: Collection[str]) -> list[str]:
-    """Returns the subfolders whose pictures have, or may mean, at least half of `names`, but for those of sources."""
+    """Returns the subfolders whose pictures have, or may mean, at least half of `names`, but for those of sources; if
+    there are none, those in subfolders."""
+    inner = sorted(name for name in _folders(folder) if name.lower() not in _NO_EDITS)
+    found = _edits_in(folder, inner, names)
+    return found or [one for name in inner for one in _edits_in(folder / name, _folders(folder / name), names)]
+
+
+def _edits_in(folder: Path, inner: Iterable[str], names: Collection[str]) -> list[str]:
     wanted = set(names)
     folders = []
-    for name in sorted(name for name in _folders(folder) if name.lower() not in _NO_EDITS):
+    for name in sorted(inner):
         there = {stem(picture): picture for picture in pictures_of(folder / name)}
         near = likely(wanted - there.keys(), (there[stem] for stem in there.keys() - wanted))
         if wanted and (len(there.keys() & wanted) + len(near)) * 2 >= len(wanted):
             folders.append(os.path.normpath(folder / name))
     return folders
+
+
+def find_edit_folders(written: str, pictures: Pictures) -> list[str]:
+    """Returns the folders of edits in a folder that has no pictures itself; of anything else, what was written."""
+    if not os.path.isdir(written) or pictures_of(Path(written)):
+        return [written]
+    found = likely_edits(Path(written), pictures.names)
+    return [name for name in found if Path(name).resolve() not in pictures.folders] or [written]
 
 
 def _names(folder: Path) -> list[str]:

@@ -404,7 +404,7 @@ ABILITIES: Mapping[str, tuple[str, Text, Callable[[str], Text]]] = {
     "thinking": (
         "no switch",
         Text("has no switch for thinking"),
-        lambda how: Text("has a switch for thinking ({})", how),
+        lambda how: Text("takes a switch for thinking ({}), which its model may not heed", how),
     ),
 }
 """What a judge reports about its server -> its word for a missing ability, that in a phrase, and the opposite."""
