@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from edit_eval.records import Status
 from edit_eval.reporting.verdict import answer, answer_lines, doubt_lines, verdict_sheet
 from edit_eval.statistics.columns import ScoreColumn, columns_of_models
 from edit_eval.statistics.comparison import Comparison, compare, compare_models, verdict_on_models
+from edit_eval.statistics.fitted_strengths import settle_pairs
 from edit_eval.statistics.summary import summarise
 from edit_eval.statistics.verdict import Advice, Verdict, add_votes
 from edit_eval.statistics.verdict_context import VerdictContext, merge_contexts
@@ -72,6 +74,19 @@ def test_votes_are_the_answer_where_no_judge_is() -> None:
     voted = add_votes(nobody, count_votes(votes))
     assert said(voted) == "Of 6 votes a won 3 and b won 1; 2 were ties; no judge has scored these edits."
     assert [step.kind for step in voted.next] == ["votes"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [(12, 0, "so people prefer a"), (5, 4, "that does not show yet which of the two people prefer")],
+)
+def test_what_votes_show_is_said_beside_their_number(left: int, right: int, words: str) -> None:
+    ways = ["left"] * left + ["right"] * right
+    votes = [Vote(str(number), "a", "b", choice, "ann") for number, choice in enumerate(ways)]
+    nobody = Verdict("no_answer", "", ("a", "b"), (), (Advice("vote"),), 0)
+    pairs, settled = settle_pairs(votes, ("a", "b"))
+    counts = msgspec.structs.replace(count_votes(votes), pairs=pairs, settled=settled)
+    assert f"; {words}; no judge has scored these edits." in said(add_votes(nobody, counts))
 
 
 def test_a_judge_that_nobody_knows_comes_before_more_pictures_and_those_before_a_missing_file() -> None:

@@ -26,6 +26,7 @@ from edit_eval.reporting.documents import encode_document
 from edit_eval.reporting.table import Line, Sheet
 from edit_eval.reporting.verdict import vote_words
 from edit_eval.statistics.columns import ScoreColumn, columns_of_models
+from edit_eval.statistics.fitted_strengths import settle_pairs
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.statistics.verdict import add_votes
@@ -250,8 +251,11 @@ def summary_of(results: Results) -> Summary:
     summary = summarise(results, columns=records.columns)
     given = records.votes.to_votes(results.samples) if records.votes.lines else []
     apart = one_sided(given)
-    votes = count_votes(vote for vote in given if vote.rater not in apart)
+    counted = [vote for vote in given if vote.rater not in apart]
+    votes = count_votes(counted)
     if votes.votes:
+        pairs, settled = settle_pairs(counted, results.edit_models)
+        votes = msgspec.structs.replace(votes, pairs=pairs, settled=settled)
         summary = msgspec.structs.replace(summary, verdict=add_votes(summary.verdict, votes))
         if summary.verdict.opinions:  # else they are the answer
             notes.append(Text("{}; `edit-eval votes` shows how sure that is", vote_words(votes)))

@@ -171,7 +171,8 @@ def _agreement_sentence(verdict: Verdict) -> Text:
     counted = verdict.eligible_opinions
     if not counted:
         if verdict.votes is not None:
-            return Text("{}; no judge has scored these edits", vote_words(verdict.votes))
+            words = join_texts([vote_words(verdict.votes), *_conclude_votes(verdict.votes)])
+            return Text("{}; no judge has scored these edits", words)
         return Text("No answer: nothing has been judged")
     leading = next((opinion for opinion in counted if opinion.kind == verdict.kind), counted[0])
     words = _OF_JUDGE[verdict.kind](leading, verdict)
@@ -191,6 +192,15 @@ def vote_words(votes: VoteCounts) -> Text:
     won = [Text("{} won {}", model, count) for model, count in votes.wins.items()]
     words = Text("Of {0} vote {1: and }", votes.votes, won, plural="Of {0} votes {1: and }")
     return Text("{1}; {0} was a tie", votes.ties, words, plural="{1}; {0} were ties") if votes.ties else words
+
+
+def _conclude_votes(votes: VoteCounts) -> Iterator[Text]:
+    if votes.pairs == 1 and votes.settled:
+        yield Text("so people prefer {}", next(iter(votes.wins)))
+    elif votes.pairs == 1:
+        yield Text("that does not show yet which of the two people prefer")
+    elif votes.pairs:
+        yield Text("that shows which people prefer in {} of {} pairs of models", votes.settled, votes.pairs)
 
 
 def _short(opinion: Opinion) -> str:

@@ -39,7 +39,7 @@ from edit_eval.statistics.intervals import (
     linear_estimate,
 )
 from edit_eval.statistics.strengths import Davidson
-from edit_eval.statistics.votes import Vote
+from edit_eval.statistics.votes import SHARES, Vote
 
 LEAST_KEPT = 0.7
 """Least share of the variance over images that is kept after adding that of raters: simulated, intervals hold the
@@ -196,6 +196,12 @@ class Errors:
             standard_error=math.sqrt(square),
             freedom=square**2 / (own**2 / estimate.freedom + theirs**2 / (self.raters - 1)),
         )
+
+
+def settle_pairs(votes: Sequence[Vote], edit_models: Sequence[str]) -> tuple[int, int]:
+    """Counts the pairs of edit models, and those of which the votes show an order, corrected for all pairs."""
+    family = fit_strengths([vote for vote in votes if vote.choice in SHARES], edit_models).family
+    return len(family.tests), sum(better is not None for better in family.better())
 
 
 def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, tables: int = 1, looks: int = 1) -> Fit:

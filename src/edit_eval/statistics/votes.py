@@ -76,6 +76,10 @@ class VoteCounts(msgspec.Struct, frozen=True):
     """By edit model, the most first."""
     ties: int
     """Both are equally good, or both bad."""
+    pairs: int = 0
+    """Of edit models."""
+    settled: int = 0
+    """Those of which the votes show an order, corrected for all pairs."""
 
 
 def count_votes(votes: Iterable[Vote]) -> VoteCounts:

@@ -18,11 +18,11 @@ import numpy as np
 from edit_eval.plugins.viewer.following import Following
 from edit_eval.plugins.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Status
-from edit_eval.statistics.fitted_strengths import fit_strengths
+from edit_eval.statistics.fitted_strengths import settle_pairs
 from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, sample_chances, sample_order
 from edit_eval.statistics.raters import Item
 from edit_eval.statistics.series import gain
-from edit_eval.statistics.votes import CHOICES, SHARES, Vote
+from edit_eval.statistics.votes import CHOICES, Vote
 from edit_eval.store.run_directory import is_copy
 from edit_eval.store.votes import Ballot, VoteLine, is_rater_name, read_votes
 from edit_eval.text import Text
@@ -224,13 +224,6 @@ class Ticket:
     pair: SidedPair
 
 
-def _count_settled_pairs(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int]:
-    """Counts `pairs` of edit models, and those with an order `settled` by votes, corrected for all pairs."""
-    apart = one_sided(votes)
-    fit = fit_strengths([vote for vote in votes if vote.choice in SHARES and vote.rater not in apart], edit_models)
-    return {"pairs": len(fit.family.tests), "settled": sum(better is not None for better in fit.family.better())}
-
-
 def rater_name(name: object) -> str:
     """Returns a rater's name as it is kept. Raises `NotAVote` for an invalid one."""
     if not isinstance(name, str) or not is_rater_name(name.strip()):
@@ -262,8 +255,11 @@ class Voting:
             mine = [line for line in votes.lines if line.rater == rater]
             counted = votes.to_votes(table.samples)
             models = [model.name for model in table.experiment.edit_models]
+            apart = one_sided(counted)
+            pairs, settled = settle_pairs([vote for vote in counted if vote.rater not in apart], models)
             progress = {
-                **_count_settled_pairs(counted, models),
+                "pairs": pairs,
+                "settled": settled,
                 "mine": sum(line.choice != "skip" for line in mine),
                 "all": sum(line.choice != "skip" for line in votes.lines),
                 "raters": len({line.rater for line in votes.lines} | {rater}),
