@@ -522,11 +522,11 @@ def likely_edits(folder: Path, names: Collection[str]) -> list[str]:
     """Returns the subfolders whose pictures have, or may mean, at least half of `names`, but for those of sources; if
     there are none, those in subfolders."""
     inner = sorted(name for name in _folders(folder) if name.lower() not in _NO_EDITS)
-    found = _edits_in(folder, inner, names)
-    return found or [one for name in inner for one in _edits_in(folder / name, _folders(folder / name), names)]
+    found = _find_edits(folder, inner, names)
+    return found or [one for name in inner for one in _find_edits(folder / name, _folders(folder / name), names)]
 
 
-def _edits_in(folder: Path, inner: Iterable[str], names: Collection[str]) -> list[str]:
+def _find_edits(folder: Path, inner: Iterable[str], names: Collection[str]) -> list[str]:
     wanted = set(names)
     folders = []
     for name in sorted(inner):
