@@ -93,21 +93,23 @@ class Recorder:
         Either none of it is still to come, or it needs something that this start will not make: then all of it is left,
         since a batch is asked whole.
         """
+        left: list[int] = []
         if is_edit(task):
             (number,) = task.units
             pending = self._matrix.edits[number].status is Status.PENDING
             needs = edit_needs(self._matrix, number)
         else:
-            pending = any(is_left(self._matrix, cell) for cell in task.units)
+            left = [cell for cell in task.units if is_left(self._matrix, cell)]
+            pending = bool(left)
             needs = [need for cell in task.units for need in self._needs(cell)]
         if pending and not self._left.isdisjoint(needs):
             self.leave(task)
             return True
-        return not pending or self._follows(task, [] if is_edit(task) else task.units)
+        return not pending or self._follows(task, left)
 
-    def _follows(self, task: Task, cells: Sequence[int]) -> bool:
-        """True if all that is left of these cells is being asked elsewhere: then it is entered again, behind that."""
-        ahead = [self._ahead(cell) for cell in cells if is_left(self._matrix, cell)]
+    def _follows(self, task: Task, left: Sequence[int]) -> bool:
+        """True if all cells that are left of it are being asked elsewhere: then it is entered again, behind that."""
+        ahead = [*map(self._ahead, left)]
         after = {work_number(cell) for cell in ahead if cell is not None}
         if not ahead or None in ahead:
             return False
@@ -176,7 +178,7 @@ class Recorder:
         left = [cell for cell in asked if is_left(self._matrix, cell)]
         if not left or self._follows(task, left):
             return None
-        put = [self._claim_question(cell, task) for cell in asked]
+        put = [self._claim_question(cell, task, left=cell in left) for cell in asked]
         for one in put:
             if one.cell in left and not one.counts:
                 after = [work_number(self._under_way[one.lookup][1])]
@@ -196,10 +198,10 @@ class Recorder:
         digest = experiment.finished.get(experiment.base_model_of(edit.edit_model), {}).get(edit.sample_id)
         return [{"name": FINISHED, "path": experiment.files.get(digest, ""), "digest": digest}] if digest else []
 
-    def _claim_question(self, cell: int, task: Task) -> Put:
-        """Notes that a cell's question is being asked, if it is left and asked nowhere else."""
+    def _claim_question(self, cell: int, task: Task, *, left: bool) -> Put:
+        """Notes that a cell's question is being asked, if it is `left` and asked nowhere else."""
         lookup = self._matrix.lookup(cell)
-        counts = is_left(self._matrix, cell) and lookup not in self._under_way
+        counts = left and lookup not in self._under_way
         if counts:
             self._under_way[lookup] = task.number, cell
         return Put(cell, self._matrix.key(cell), lookup, len(self._matrix.replies(cell)), counts)
