@@ -43,7 +43,7 @@ from edit_eval.reporting.entries import (
     link_to_failures,
     link_to_part,
 )
-from edit_eval.reporting.language import translate
+from edit_eval.reporting.language import recognise, translate
 from edit_eval.reporting.names import name_of, score_title, short_category
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.aggregates import Aggregate
@@ -445,6 +445,7 @@ class _FailureRow(TypedDict, total=False):
 
 
 def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> _FailureRow:
+    reason = str(translate(recognise(reason), language))
     label = translate(Text("{}: {}", status, reason), language) if reason else status
     return {
         "label": one_line(label, _LABEL_LENGTH),

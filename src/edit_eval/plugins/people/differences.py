@@ -151,6 +151,10 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
 
     Raises `ConfigurationError` if no answer is about two edits that are compared.
     """
+    if not columns:
+        raise ConfigurationError(
+            Text("people correct a judge's scores, and no judge has scored an edit here: `edit-eval votes` has theirs")
+        )
     ids = dict.fromkeys(sample for column in columns for sample in column.scores)
     called = dict.fromkeys(name for column in columns for name in (column.name, column.edit_model))
     answers, unknown = match_names(answers, ids, called)
