@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -71,8 +70,11 @@ def test_votes_are_the_answer_where_no_judge_is() -> None:
     votes = [Vote(str(number), "a", "b", choice, "ann") for number, choice in enumerate(ways)]
     nobody = Verdict("no_answer", "", ("a", "b"), (), (Advice("vote"),), 0)
     assert said(nobody) == "No answer: nothing has been judged."
-    voted = add_votes(nobody, count_votes(votes))
-    assert said(voted) == "Of 6 votes a won 3 and b won 1; 2 were ties; no judge has scored these edits."
+    voted = add_votes(nobody, count_votes(votes, *settle_pairs(votes, ("a", "b"))))
+    assert said(voted) == (
+        "Of 6 votes a won 3 and b won 1; 2 were ties; that does not show yet which of the two people prefer; no judge "
+        "has scored these edits."
+    )
     assert [step.kind for step in voted.next] == ["votes"]
 
 
@@ -84,8 +86,7 @@ def test_what_votes_show_is_said_beside_their_number(left: int, right: int, word
     ways = ["left"] * left + ["right"] * right
     votes = [Vote(str(number), "a", "b", choice, "ann") for number, choice in enumerate(ways)]
     nobody = Verdict("no_answer", "", ("a", "b"), (), (Advice("vote"),), 0)
-    pairs, settled = settle_pairs(votes, ("a", "b"))
-    counts = msgspec.structs.replace(count_votes(votes), pairs=pairs, settled=settled)
+    counts = count_votes(votes, *settle_pairs(votes, ("a", "b")))
     assert f"; {words}; no judge has scored these edits." in said(add_votes(nobody, counts))
 
 

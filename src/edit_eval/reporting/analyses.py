@@ -30,7 +30,7 @@ from edit_eval.statistics.fitted_strengths import settle_pairs
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.statistics.verdict import add_votes
-from edit_eval.statistics.votes import count_votes
+from edit_eval.statistics.votes import SHARES, count_votes
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
@@ -252,10 +252,8 @@ def summary_of(results: Results) -> Summary:
     given = records.votes.to_votes(results.samples) if records.votes.lines else []
     apart = one_sided(given)
     counted = [vote for vote in given if vote.rater not in apart]
-    votes = count_votes(counted)
-    if votes.votes:
-        pairs, settled = settle_pairs(counted, results.edit_models)
-        votes = msgspec.structs.replace(votes, pairs=pairs, settled=settled)
+    if any(vote.choice in SHARES for vote in counted):
+        votes = count_votes(counted, *settle_pairs(counted, results.edit_models))
         summary = msgspec.structs.replace(summary, verdict=add_votes(summary.verdict, votes))
         if summary.verdict.opinions:  # else they are the answer
             notes.append(Text("{}; `edit-eval votes` shows how sure that is", vote_words(votes)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -76,14 +76,17 @@ class VoteCounts(msgspec.Struct, frozen=True):
     """By edit model, the most first."""
     ties: int
     """Both are equally good, or both bad."""
-    pairs: int = 0
+    pairs: int
     """Of edit models."""
-    settled: int = 0
+    settled: int
     """Those of which the votes show an order, corrected for all pairs."""
 
 
-def count_votes(votes: Iterable[Vote]) -> VoteCounts:
-    """Counts how often each edit model was preferred; one that never was has 0."""
+def count_votes(votes: Sequence[Vote], pairs: int, settled: int) -> VoteCounts:
+    """Counts how often each edit model was preferred; one that never was has 0.
+
+    `pairs` and `settled` are of `fitted_strengths.settle_pairs`.
+    """
     wins, ties, given = dict[str, int](), 0, 0
     for vote in votes:
         if vote.choice not in SHARES:
@@ -92,7 +95,7 @@ def count_votes(votes: Iterable[Vote]) -> VoteCounts:
         for model, won in ((vote.left, vote.choice == "left"), (vote.right, vote.choice == "right")):
             wins[model] = wins.get(model, 0) + won
         ties += vote.choice in ("tie", "both_bad")
-    return VoteCounts(given, dict(sorted(wins.items(), key=lambda row: (-row[1], row[0]))), ties)
+    return VoteCounts(given, dict(sorted(wins.items(), key=lambda row: (-row[1], row[0]))), ties, pairs, settled)
 
 
 def ratings_of(votes: Iterable[Vote]) -> list[Rating]:

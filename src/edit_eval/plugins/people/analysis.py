@@ -34,6 +34,7 @@ from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import vote_words
 from edit_eval.statistics.comparison import columns_to_test
+from edit_eval.statistics.fitted_strengths import settle_pairs
 from edit_eval.statistics.people import read_answers
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Preferences, Voter
@@ -90,7 +91,7 @@ def peoples_votes(
     counted = [vote for vote in heard if vote.rater not in apart]
     return PeoplesVotes(
         **msgspec.structs.asdict(tally),
-        counts=count_votes(counted),
+        counts=count_votes(counted, *settle_pairs(counted, results.edit_models)),
         given=[_as_given(vote) for vote in heard if vote.choice in SHARES],
         beside=compare_with_votes(results, counted),
         outdated=votes.outdated,
