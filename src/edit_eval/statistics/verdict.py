@@ -652,7 +652,7 @@ def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names
         for contest in opinion.contests
         if opinion.is_eligible and _rests_on_few(contest)
     ]
-    return steps or [Advice("kinds", max(unseen)) if unseen else Advice("nothing")]
+    return [*dict.fromkeys(steps)] or [Advice("kinds", max(unseen)) if unseen else Advice("nothing")]
 
 
 _PICTURES = ("more", "enough", "add", "uneven", "alike", "outliers", "choose")
@@ -686,8 +686,12 @@ def _urgent(
 
 
 def _for_sight(sees: Sees, opinions: Sequence[Opinion], known: VerdictContext) -> Iterable[Advice]:
-    if unseen := tuple(opinion.judge for opinion in opinions if opinion.sees == sees):
-        yield Advice("controls", known.controls, names=unseen)
+    unseen = [opinion for opinion in opinions if opinion.sees == sees]
+    if sees == "unknown" and not known.controls:  # with these pictures no number shows it: an audit draws its own
+        yield from _for_trust(unseen)
+        unseen = [opinion for opinion in unseen if opinion.examined in _TESTED]
+    if unseen:
+        yield Advice("controls", known.controls, names=tuple(opinion.judge for opinion in unseen))
 
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
@@ -742,10 +746,12 @@ def _nearest(opinion: Opinion) -> Contest | None:
     return next((contest for contest in unsure if contest.kind != "level"), unsure[0] if unsure else None)
 
 
+_TESTED = (None, "passed", "limited", "failed", "other_language")
+
+
 def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
     elsewhere = tuple(opinion.judge for opinion in opinions if opinion.examined == "other_language")
-    tested = (None, "passed", "limited", "failed", "other_language")
-    doubted = tuple(opinion.judge for opinion in opinions if opinion.examined not in tested)
+    doubted = tuple(opinion.judge for opinion in opinions if opinion.examined not in _TESTED)
     if doubted:
         yield Advice("audit", names=doubted)
     if elsewhere:
