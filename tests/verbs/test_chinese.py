@@ -111,11 +111,11 @@ def test_a_newcomer_s_first_run_is_chinese_throughout(
     Path("my.csv").write_text("\n".join(["image,prompt", *rows]))
     told = [command("init", "c.yaml", "--pictures", "my.csv", "--edits", "one,two", "--judge", "nobody")]
     told += [command("run", "c.yaml", "--run-dir", "run", "--progress", "plain")]
-    told += [command("report", "run", "--full")]
-    assert [one.code for one in told] == [0, 0, 0], told
+    told += [command("report", "run", "--full"), command("status", "run")]
+    assert [one.code for one in told] == [0, 0, 0, 0], told
     said = "\n".join([*(one.out + one.err for one in told), Path("c.yaml").read_text()])
     said = "".join(line for line in said.splitlines(keepends=True) if not line.startswith("# yaml"))
-    assert all(words in said for words in ("EXIF", "缺少：p7", "p7' 的编辑结果")), "what it is about came up"
+    assert all(words in said for words in ("EXIF", "缺少：p7", "没有样本 … 的编辑结果")), "what it is about came up"
     assert not PROSE.search(re.sub("`[^`]*`|/[^ ]*", "", said)), said
     wrong = Path("c.yaml").read_text().replace("folder: one", "folder: one\n      files: {p0: nothing.png}")
     Path("wrong.yaml").write_text(wrong)

@@ -633,7 +633,7 @@ def add_votes(verdict: Verdict, votes: VoteCounts) -> Verdict:
 
 
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: VerdictContext, names: Sequence[str]) -> Iterable[Advice]:
-    files = sum(known.unscored.get(status, 0) for status in NO_FILE)
+    files = known.unscored.get(NO_FILE[0], 0)
     lacking = [Advice("files", files)] if files else []
     first = kind in ("not_comparable", "no_answer")  # they may be why
     urgent = [*_urgent(kind, opinions, known, lacking if first else ())]
