@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
 
-test: .venv/.dev  ## everything that must pass before a commit; five to nine minutes on two cores
+test: .venv/.dev  ## everything that must pass before a commit; five to ten minutes on two cores
 	@$(MAKE) --no-print-directory -j 2 linted tested  # tests wait half of their time
 
 linted: .venv/.dev
