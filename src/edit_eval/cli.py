@@ -170,8 +170,12 @@ def report(run: RunFolder, full: Full = False, code: Code = None) -> None:
     from edit_eval.store.examined import take_examinations
 
     made = Run(run)
-    if note := take_examinations(made.experiment, made.path):  # of an audit since the run
-        say(Text("note: {}", note))
+    experiment = made.experiment  # a folder that is no run is named here
+    try:
+        if note := take_examinations(experiment, made.path):  # of an audit since the run
+            say(Text("note: {}", note))
+    except (OSError, EditEvalError):  # the numbers are there all the same
+        say(Text("note: an audit that was made since the run could not be kept in it, and is not in the report"))
     made.summary  # noqa: B018 (a folder that is no run is reported here, not by the process that draws)
     if let_option_answer("report", run=made, full=full):
         return

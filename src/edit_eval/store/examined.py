@@ -121,7 +121,7 @@ def _name_failing_examiner(by: Examiner | None) -> Iterator[None]:
     """Names the examiner that fails: one that a package brings, whose fault is none of the run's."""
     try:
         yield
-    except EditEvalError:
+    except (EditEvalError, OSError):  # a full or closed disk is no examiner's fault
         raise
     except Exception as error:
         what, where = f"{type(error).__name__}: {error}", f"{type(by).__module__}.{type(by).__qualname__}"

@@ -85,7 +85,7 @@ class Matrix:
     def new_edit(self, number: int) -> Edit:
         """Returns an edit in its initial state: pending, unless it is known that nobody can make it."""
         model, edit_seed, sample = self.edit_parts(number)
-        status, reason = self.unmakeable(number) or (PENDING, "")
+        status, reason = self.find_obstacle(number) or (PENDING, "")
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
@@ -96,8 +96,9 @@ class Matrix:
             reason=reason,
         )
 
-    def unmakeable(self, number: int) -> tuple[Status, str] | None:
-        """Returns the status and the reason of an edit whose sample has a fault, or that was to be there and is not."""
+    def find_obstacle(self, number: int) -> tuple[Status, str] | None:
+        """Returns the status and the reason of an edit that nobody can make: its sample has a fault, or it was to be
+        there and is not. None of any other."""
         model, _, sample = self.edit_parts(number)
         if sample.fault:
             return SKIPPED, sample.fault

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from edit_eval.records import DECLINED, Status
+from edit_eval.records import DECLINED, NO_FILE, Status
 from edit_eval.store.cells import make_edit_key, sources_of
 from edit_eval.store.critiques import Critiques
 from edit_eval.store.subjects.contract import MatrixState
@@ -83,7 +83,7 @@ class Origins:
         for failed in failed_edits:
             for follower in self.followers(failed):
                 if edits[follower].status is PENDING:
-                    was = "was refused" if status in DECLINED else "failed"
+                    was = "was refused" if status in DECLINED else "has no file" if status in NO_FILE else "failed"
                     reason = f"the edit that it follows {was}: {edits[edit].reason}"
                     edits[follower] = replace(edits[follower], status=status, reason=reason)
                     failed_edits.append(follower)

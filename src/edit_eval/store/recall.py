@@ -111,7 +111,7 @@ def load_journals(
     fresh = "edits" not in vars(matrix)  # then each edit is built only once: as recorded, or new
     count = matrix.cells.edits
     if fresh:
-        pending = [number for number in range(count) if matrix.unmakeable(number) is None]
+        pending = [number for number in range(count) if matrix.find_obstacle(number) is None]
     else:
         pending = [number for number in range(count) if matrix.edits[number].status is PENDING]
     numbers = _Numbers((matrix.edit_keys[number], number) for number in pending)

@@ -235,7 +235,12 @@ def _hide_in_experiment(experiment: Experiment, resolved: Mapping[str, Any]) -> 
             shown |= {key: was[key] for key in ("texts", "protocol") if key in was}
             if any(shown[key] != was[key] for key in ("type", "revision", "parameters")):
                 shown["digest"] = by_name[shown["name"]].digest
-    return {**hidden, **{key: resolved[key] for key in ("more_controls", "told", "finished") if key in resolved}}
+    kept = {key: resolved[key] for key in ("more_controls", "told", "finished") if key in resolved}
+    lacking = {  # an id may look like a path, and is none
+        model: {sample_id: hide_folders(why) for sample_id, why in edits.items()}
+        for model, edits in resolved.get("lacking", {}).items()
+    }
+    return {**hidden, **kept, **({"lacking": lacking} if lacking else {})}
 
 
 def _lines(file: Path, damage: Damage, change: Callable[[Record], Record]) -> tuple[str, bytes]:

@@ -27,7 +27,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import Edit, Ending, Status
+from edit_eval.records import NO_FILE, Edit, Ending, Status
 from edit_eval.store.answers import Lookup
 from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
@@ -47,8 +47,12 @@ LOOKED_AT = 20
 
 def failure_statuses(names: Collection[str]) -> frozenset[Status]:
     """Returns the statuses to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
-    known = {s.value: s for s in Status if s.ending is not Ending.NONE}
+    known = {s.value: s for s in Status if s.ending not in (Ending.NONE, Ending.NO_FILE)}
     for name in names:
+        if name in NO_FILE:
+            raise ConfigurationError(
+                Text("--retry {}: a finished edit needs its file: put it into its folder, then run again", name)
+            )
         if name not in known:
             meant = did_you_mean(name, known) or Text("; there are: {}", known)
             raise ConfigurationError(Text("--retry {}: no failure has that status{}", name, meant))

@@ -136,6 +136,22 @@ def test_a_report_takes_a_passport_that_came_after_the_run_and_says_where_from(
     assert "audited 2026-11-21" in made.page.read_text("utf-8")
 
 
+def test_where_a_passport_cannot_be_taken_a_report_has_its_numbers_all_the_same(
+    made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a disk that is full or read-only: that is no fault of the examiner's, and a report says it itself."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    examined(made, usual_folder())
+    (made.path / "passports").write_text("no folder")
+    monkeypatch.setattr(sys, "argv", ["edit-eval", "report", str(made.path)])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    said = capsys.readouterr()
+    assert not end.value.code, said.err
+    assert "note: an audit that was made since the run could not be kept in it" in " ".join(said.err.split())
+    assert "scored." in said.out
+
+
 def test_of_another_language_the_line_says_for_which_it_is_missing(made: Run, tmp_path: Path) -> None:
     examined(made, made.path / "passports", language="zh", measures={})
     run = Run(made.path)
