@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,10 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         _watch.opened.append(os.path.realpath(os.fsdecode(arguments[0])))
 
 
-sys.addaudithook(_hook)  # for good: one that looks away while nothing is watched
+@cache
+def _look_on() -> None:
+    """Looks on for good, away while nothing is watched: so no process begins with it that does not run these tests."""
+    sys.addaudithook(_hook)
 
 
 @contextmanager
@@ -93,6 +97,7 @@ def watched() -> Iterator[Watch]:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_MEMORY, hard))
+    _look_on()
     _watch.imported, _watch.opened, _watch.on = [], [], True
     try:
         yield _watch
@@ -471,9 +476,7 @@ def test_a_reader_runs_nothing_opens_nothing_else_and_ends(
     name: str, handed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, craft = ATTACKS[name]
-    monkeypatch.setattr(
-        components, "list_registrations", lambda: (*REGISTERED, Registered("protocol", "theirs", "trap:P", "x 1"))
-    )
+    monkeypatch.setattr(components, "_read_entry_points", lambda path: REGISTERED)
     craft(handed)
     began = time.process_time()
     with watched() as seen:
@@ -488,7 +491,9 @@ def test_a_reader_runs_nothing_opens_nothing_else_and_ends(
         assert {"status", "report", "compare"}.isdisjoint(refused), refused
 
 
-REGISTERED = components.list_registrations()
+REGISTERED = components.EntryPoints(
+    (*components.list_registrations(), Registered("protocol", "theirs", "trap:P", "x 1"))
+)
 
 
 def test_two_samples_of_one_id_are_refused_by_name(handed: Path) -> None:

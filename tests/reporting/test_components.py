@@ -169,7 +169,7 @@ def test_a_class_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_class_that_cannot_be_imported_here_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = Registered("judge", "elsewhere", "a_package_of_another_environment:Judge", "")
-    monkeypatch.setattr(components, "list_registrations", lambda: (elsewhere,))
+    monkeypatch.setattr(components, "_read_entry_points", lambda path: components.EntryPoints((elsewhere,)))
     lines = printed("elsewhere")
     assert any("there is no module `a_package_of_another_environment`" in line for line in lines)
     assert "  Its parameters can only be shown where it can be imported." in lines

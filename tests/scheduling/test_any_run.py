@@ -429,7 +429,7 @@ def finished_well(run: Run) -> None:
         assert run.matrix.edits[number].status is (Status.EDIT_FAILED if bad else Status.OK)
     assert run.matrix.pending == 0
     for cell in range(len(run.matrix.cells)):
-        if run.matrix.what_lacks(run.matrix.about(cell)) is not None:
+        if run.matrix.what_lacks(run.matrix.cells.about(cell)) is not None:
             assert ("judge", cell) not in run.results
             continue
         status, bad = run.matrix.reading(cell).status, ("judge", cell) in situation.ends

@@ -17,7 +17,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -108,7 +108,7 @@ class Description:
 
 def list_registrations() -> tuple[Registered, ...]:
     """Returns all names, edit-eval's own first. A name may appear twice; `locate` refuses it."""
-    return _read_entry_points(_find_package_folders())[0]
+    return _read_entry_points(_find_package_folders()).registered
 
 
 def names(kind: Kind) -> list[str]:
@@ -118,12 +118,12 @@ def names(kind: Kind) -> list[str]:
 
 def list_entry_point_faults() -> tuple[str, ...]:
     """Returns an error for each entry point of our group whose name lacks a kind, or that does not name a class."""
-    return _read_entry_points(_find_package_folders())[1]
+    return _read_entry_points(_find_package_folders()).faults
 
 
 def _find_package_folders() -> tuple[tuple[str, int], ...]:
     """Returns the folders on Python's path that have installed packages, and when each last changed."""
-    places = ((os.path.abspath(path), _read_mtime(path)) for path in sys.path)
+    places = ((path if os.path.isabs(path) else os.path.abspath(path), _read_mtime(path)) for path in sys.path)
     return tuple(place for place in dict.fromkeys(places) if _has_packages(*place))
 
 
@@ -143,9 +143,27 @@ def _has_packages(path: str, changed: int) -> bool:
         return True
 
 
+@dataclass(frozen=True)
+class EntryPoints:
+    """What the installed packages register."""
+
+    registered: tuple[Registered, ...]
+    """Names, edit-eval's own first."""
+    faults: tuple[str, ...] = ()
+    """An error for each entry point of our group that registers nothing."""
+
+    @cached_property
+    def packages(self) -> dict[tuple[Kind, str], dict[str, str]]:
+        """By kind and name, who registers it for which class path."""
+        packages: dict[tuple[Kind, str], dict[str, str]] = {}
+        for kind, name, class_path, package in self.registered:
+            packages.setdefault((kind, name), {})[class_path] = package or HOUSE
+        return packages
+
+
 @lru_cache(maxsize=1)
-def _read_entry_points(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
-    """Returns valid entry points of the packages on Python's `path`, and errors for the others of our group."""
+def _read_entry_points(path: object) -> EntryPoints:
+    """Returns the entry points of the packages on Python's `path`."""
     valid, wrong = [], []
     said_of: dict[object, tuple[str, str]] = {}  # reading a package's metadata takes milliseconds
     for point in importlib.metadata.entry_points(group=GROUP):
@@ -164,7 +182,8 @@ def _read_entry_points(path: object) -> tuple[tuple[Registered, ...], tuple[str,
             wrong.append(text)
         else:
             valid.append(Registered(kind, name, f"{point.module}:{point.attr}", "" if own_name == HOUSE else package))
-    return tuple(sorted(valid, key=lambda registration: (registration.package != "", registration))), tuple(wrong)
+    own_first = sorted(valid, key=lambda registration: (registration.package != "", registration))
+    return EntryPoints(tuple(own_first), tuple(wrong))
 
 
 def list_components(kind: Kind) -> list[Component]:
@@ -187,11 +206,7 @@ def list_components(kind: Kind) -> list[Component]:
 
 def locate(kind: Kind, name: str) -> str | None:
     """Returns the class path of a registered name, or None. Raises `ConfigurationError` for an ambiguous name."""
-    package_by_path = {
-        registration.class_path: registration.package or HOUSE
-        for registration in list_registrations()
-        if (registration.kind, registration.name) == (kind, name)
-    }
+    package_by_path = _read_entry_points(_find_package_folders()).packages.get((kind, name), {})
     if len(package_by_path) > 1:
         raise ConfigurationError(
             Text(

@@ -67,12 +67,14 @@ def read(protocol: Protocol, question: Question, replies: Sequence[Reply], retri
     One that was cut off is asked again with the line that names the form, since the same words would be cut off at the
     same place. One that the judge's server withheld is not asked again: its policy stays the same.
     """
+    if not replies:
+        return NOT_ASKED
     last = NOT_ASKED
     for count, reply in enumerate(replies, 1):
         last = _read(protocol, question, reply, count)
         if last.status is Status.OK:
             return last
-    if replies and (replies[-1].final or replies[-1].ended is Status.REFUSED or len(replies) > retries):
+    if replies[-1].final or replies[-1].ended is Status.REFUSED or len(replies) > retries:
         return last
     return replace(last, status=Status.PENDING, values={})
 

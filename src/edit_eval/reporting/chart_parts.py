@@ -10,11 +10,46 @@ from typing import TypeAlias
 
 import altair as alt
 
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Scale
 from edit_eval.reporting.marks import mark_of
 from edit_eval.reporting.terminal_text import one_line
 
-AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+
+class LayeredChart:
+    """Charts of the same rows, drawn over each other. `alt.layer` comes to the same document, but copies everything in
+    them several times: half of what drawing a page took."""
+
+    def __init__(self, *layers: alt.Chart, **properties: object) -> None:
+        self._layers, self._properties = layers, properties
+
+    def properties(self, **properties: object) -> LayeredChart:
+        """Returns the same with other properties (`width`, `title`, ...)."""
+        return LayeredChart(*self._layers, **{**self._properties, **properties})
+
+    def to_dict(self, *, validate: bool = True) -> JsonObject:
+        """Returns it as a Vega-Lite document; what all layers have alike stands above them."""
+        sized = next((layer for layer in self._layers if layer.height is not alt.Undefined), self._layers[0])
+        data = self._layers[0].data if len({id(layer.data) for layer in self._layers}) == 1 else alt.Undefined
+        size = {"width": sized.width, "height": sized.height}
+        frame = alt.LayerChart(layer=[], data=data, **{**size, **self._properties})
+        whole: JsonObject = frame.to_dict(validate=validate)
+        context: JsonObject = {"top_level": False, "datasets": whole.pop("datasets", {})}
+        if data is not alt.Undefined:
+            context["data"] = data
+        layers = [self._draw_layer(layer, data, context) for layer in self._layers]
+        return {**whole, "layer": layers, "datasets": context["datasets"]}
+
+    def _draw_layer(self, layer: alt.Chart, data: object, context: JsonObject) -> JsonObject:
+        bare = layer.copy(deep=False)
+        bare.width = bare.height = alt.Undefined
+        if data is not alt.Undefined:
+            bare.data = alt.Undefined
+        drawn: JsonObject = bare.to_dict(validate=False, context=context)
+        return drawn
+
+
+AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | LayeredChart
 
 
 def chart_of_rows(rows: Sequence[Mapping[str, object]], field: str, names: Sequence[str], height: int) -> alt.Chart:

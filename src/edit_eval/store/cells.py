@@ -191,16 +191,30 @@ class Cells:
         """Returns the judgement of a cell."""
         return self._cell_judgement[cell]
 
+    def about(self, cell: int) -> int:
+        """Returns the subject that a cell is about."""
+        return self._judgement_subject[self._cell_judgement[cell]]
+
+    def judge_of(self, cell: int) -> int:
+        """Returns the position of a cell's judge."""
+        return self._judgement_judge[self._cell_judgement[cell]]
+
     def cell(self, number: int) -> tuple[int, int, int]:
         """Returns judgement, reading and question of a cell."""
         judgement = self._cell_judgement[number]
-        if self._first_cell[judgement + 1] - self._first_cell[judgement] == 1:  # the common case
+        if self._is_single(judgement):
             return judgement, 0, 0
         questions = len(self.questions_of(judgement))
         return judgement, *divmod(number - self._first_cell[judgement], questions)
 
+    def _is_single(self, judgement: int) -> bool:
+        """True in the common case of a judgement of one question, read once."""
+        return self._first_cell[judgement + 1] - self._first_cell[judgement] == 1
+
     def prerequisites_of(self, number: int) -> dict[str, int]:
         """Returns, by question name, the cells of the same reading that a cell's question comes after."""
+        if self._is_single(self._cell_judgement[number]):
+            return {}
         judgement, _, question = self.cell(number)
         asked = self.questions_of(judgement)
         if not asked[question].question.after:
@@ -210,6 +224,8 @@ class Cells:
 
     def dependents_of(self, number: int) -> list[int]:
         """Returns the cells whose questions come after a cell's, directly or not, in order."""
+        if self._is_single(self._cell_judgement[number]):
+            return []
         judgement, _, question = self.cell(number)
         asked = self.questions_of(judgement)
         names, cells = {asked[question].question.name}, []

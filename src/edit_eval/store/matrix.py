@@ -85,7 +85,7 @@ class Matrix:
     def new_edit(self, number: int) -> Edit:
         """Returns an edit in its initial state: pending, unless it is known that nobody can make it."""
         model, edit_seed, sample = self.edit_parts(number)
-        status, reason = self.find_obstacle(number) or (PENDING, "")
+        status, reason = self._find_obstacle(model, sample) or (PENDING, "")
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
@@ -100,8 +100,13 @@ class Matrix:
         """Returns the status and the reason of an edit that nobody can make: its sample has a fault, or it was to be
         there and is not. None of any other."""
         model, _, sample = self.edit_parts(number)
+        return self._find_obstacle(model, sample)
+
+    def _find_obstacle(self, model: Identity, sample: Sample) -> tuple[Status, str] | None:
         if sample.fault:
             return SKIPPED, sample.fault
+        if not self.experiment.lacking:
+            return None
         missing = self.experiment.lacking.get(self.experiment.base_model_of(model.name), {}).get(sample.id)
         return None if missing is None else (NO_FILE[0], missing)
 
@@ -201,8 +206,12 @@ class Matrix:
 
     def what_lacks(self, subject: int) -> tuple[Status, str] | None:
         """Returns why there is nothing to judge, or nothing yet; None if all pictures that can be shown are there."""
-        if self._alone and subject < self.cells.edits and self.edits[subject].status is OK:  # the common case
-            return None
+        if self._alone and subject < self.cells.edits:  # the common case
+            edit = self.edits[subject]
+            if edit.status is OK:
+                return None
+            if self.cells.kind(subject) is EDITS:
+                return edit.status, edit.reason
         return self.cells.kind(subject).what_lacks(self, subject)
 
     def names_of(self, subject: int) -> tuple[str, str]:
@@ -224,11 +233,7 @@ class Matrix:
 
     def judge_of(self, cell: int) -> AskedJudge:
         """Returns the judge of a cell."""
-        return self.judges[self.cells.judgement_parts(self.cells.judgement_of(cell))[1]]
-
-    def about(self, cell: int) -> int:
-        """Returns the subject that a cell is about."""
-        return self.cells.judgement_parts(self.cells.judgement_of(cell))[0]
+        return self.judges[self.cells.judge_of(cell)]
 
     def question(self, cell: int, *, again: bool = False) -> Question:
         """Returns the question as put to the judge, its texts filled in; with `again`, plus the line for asking again.
@@ -329,7 +334,7 @@ class Matrix:
 
     def can_be_asked(self, cell: int) -> bool:
         """True if its picture exists, and the questions before it are answered and do not rule it out."""
-        return self.what_lacks(self.about(cell)) is None and self._rule_out_cell(cell) is None
+        return self.what_lacks(self.cells.about(cell)) is None and self._rule_out_cell(cell) is None
 
     def original_cell_of(self, cell: int) -> int | None:
         """Returns the cell that asks of an edit what this one asks of it where it is kept; None of other questions."""
@@ -337,10 +342,10 @@ class Matrix:
             return None
 
         def originals_of(number: int) -> set[int]:
-            return {*map(self.origins.original_of, self.cells.edits_of(self.about(number)))}
+            return {*map(self.origins.original_of, self.cells.edits_of(self.cells.about(number)))}
 
         made = originals_of(cell)
-        if made == {*self.cells.edits_of(self.about(cell))}:
+        if made == {*self.cells.edits_of(self.cells.about(cell))}:
             return None
         first = next(number for number in self.answers.cells(self.lookup(cell)) if originals_of(number) == made)
         return None if first == cell else first
@@ -370,7 +375,7 @@ class Matrix:
     def read(self, cell: int, replies: Sequence[Reply]) -> Reading:
         """Returns what these replies would amount to."""
         judgement, _, number = self.cells.cell(cell)
-        judge = self.judges[self.cells.judgement_parts(judgement)[1]]
+        judge = self.judge_of(cell)
         question, retries = self.cells.questions_of(judgement)[number].question, judge.section.retries
         if len(replies) != 1 or len(replies[0].text) > SHORT or replies[0].values or replies[0].ended is not OK:
             return read(judge.protocol, question, replies, retries)

@@ -453,8 +453,13 @@ class RunDirectory:
         return self.path / "report" / "thumbnails"
 
     def image_path(self, edit_model: str, sample_id: str, key: str) -> Path:
-        """Returns the path of an edit's picture. The id is slugged, never trusted as a path."""
-        return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"
+        """Returns the path of an edit's picture."""
+        return self.path / image_name(edit_model, sample_id, key)
+
+
+def image_name(edit_model: str, sample_id: str, key: str) -> str:
+    """Returns the path of an edit's picture in its run directory. The id is slugged, never trusted as a path."""
+    return f"images/{edit_model}/{slug(sample_id)}-{key[:12]}.png"
 
 
 def _plain_json(text: str) -> Any:

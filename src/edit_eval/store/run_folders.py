@@ -33,7 +33,7 @@ from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_run_journals, refuse_to_resume, where_of
-from edit_eval.store.run_directory import RunDirectory, Shard, refuse_copy, what_mends
+from edit_eval.store.run_directory import RunDirectory, Shard, image_name, refuse_copy, what_mends
 from edit_eval.store.votes import carry_votes
 from edit_eval.text import Text, join_texts, pluralize
 
@@ -410,9 +410,8 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
             continue
         if not is_there(theirs, source.path):
             continue
-        path = directory.image_path(mine.edit_model, mine.sample_id, mine.key)
-        directory.take_picture(source.path / theirs.image, path)
-        image = os.path.relpath(path, directory.path)
+        image = image_name(mine.edit_model, mine.sample_id, mine.key)
+        directory.take_picture(source.path / theirs.image, directory.path / image)
         edit = replace(
             theirs, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed, image=image
         )

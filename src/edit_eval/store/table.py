@@ -169,7 +169,7 @@ class LiveTable(JudgementTable):
             for cell in matrix.record_reply(lookup_of(line, matrix), line.ask, line.reply):
                 for told in matrix.critiques.edits_told(matrix.cells.judgement_of(cell)):
                     matrix.critiques.apply_critique(told)
-                yield matrix.sample_of(matrix.about(cell)).id
+                yield matrix.sample_of(matrix.cells.about(cell)).id
 
     # -- one at a time, as pages ask --
 

@@ -97,10 +97,12 @@ class AnswerResult(TypedDict, total=False):
 LONGEST_LINE = 1 << 26
 """Most bytes of one message. A judge's answers to a batch are the longest."""
 
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode  # `dumps` would make one for each message
+
 
 def encode(message: Message) -> bytes:
     """Encodes a message as one line; lone surrogates of odd file names survive as escapes."""
-    return json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+    return _encode(message).encode("ascii") + b"\n"
 
 
 class MessageStream:

@@ -258,7 +258,7 @@ def test_a_batch_is_of_one_question_and_one_reading_and_waits_for_the_earlier_on
     assert named == [(of, question, reading) for reading in range(2) for question in "abc" for of in batches]
     last = ANSWERS_FROM
     for task in work.of("judge"):
-        edits = [matrix.about(unit) for unit in task.units]
+        edits = [matrix.cells.about(unit) for unit in task.units]
         before = [last + cell for unit in task.units for cell in matrix.cells.prerequisites_of(unit).values()]
         assert work.waits[task.number] == [*edits, *before]
 

@@ -22,7 +22,7 @@ from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record, find_altered_pictures, where_of
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import RunDirectory, image_name
 from edit_eval.store.subjects.contract import InputPicture
 from edit_eval.workers.messages import AnswerResult, EditResult, Message, PictureFile, PictureView
 
@@ -139,7 +139,8 @@ class Recorder:
         """Returns the sample ids of a task, for people."""
         if is_edit(task):
             return self._matrix.edits[task.units[0]].sample_id
-        return ", ".join(dict.fromkeys(self._matrix.address(cell)[0] for cell in task.units))
+        about = map(self._matrix.cells.about, task.units)
+        return ", ".join(dict.fromkeys(self._matrix.sample_of(subject).id for subject in about))
 
     # -- orders --
 
@@ -216,7 +217,7 @@ class Recorder:
 
     def _request(self, cell: int) -> Message:
         matrix = self._matrix
-        number, judge = self._matrix.about(cell), matrix.judge_of(cell)
+        number, judge = self._matrix.cells.about(cell), matrix.judge_of(cell)
         replies = matrix.replies(cell)
         again = bool(replies) and matrix.reading(cell).status is Status.PENDING
         question, pictures = matrix.question(cell, again=again), matrix.pictures(number)
@@ -362,12 +363,11 @@ class Recorder:
 
     def _record_edit(self, number: int, result: EditResult, seconds: float, device: str) -> None:
         edit = self._matrix.edits[number]
-        path = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
         made = replace(
             edit,
             status=Status.OK,
             reason="",
-            image=os.path.relpath(path, self._directory.path),
+            image=image_name(edit.edit_model, edit.sample_id, edit.key),
             pixels=result["pixels"],
             width=result["width"],
             height=result["height"],
@@ -490,7 +490,7 @@ class Recorder:
         `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
         matrix = self._matrix
-        shown = {n: matrix.edits[n] for n in matrix.visible_edits_of(matrix.about(cell))}
+        shown = {n: matrix.edits[n] for n in matrix.visible_edits_of(matrix.cells.about(cell))}
         was = {n: edit if edit.image else self._damaged.get(n, edit) for n, edit in shown.items()}
         edits = {matrix.critiques.edit_in_column(edit.made_in, n): edit.image for n, edit in was.items()}
         for number in [number for number, image in edits.items() if image in reason] or edits:

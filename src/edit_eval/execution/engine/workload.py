@@ -51,10 +51,11 @@ def fill_work(
             if kind is not EDITS:
                 (asked if kind.counts else beside).extend(_batches_of_kind(matrix, kind, judge, batches))
     if added is not None:
-        asked, beside = ([cells for cells in some if matrix.about(cells[0]) in added] for some in (asked, beside))
+        asked, beside = ([cells for cells in some if matrix.cells.about(cells[0]) in added] for some in (asked, beside))
     if mine is not None:
         asked, beside = (
-            [cells for cells in some if matrix.cells.sample(matrix.about(cells[0])) in mine] for some in (asked, beside)
+            [cells for cells in some if matrix.cells.sample(matrix.cells.about(cells[0])) in mine]
+            for some in (asked, beside)
         )
     early = {
         cell
@@ -62,7 +63,7 @@ def fill_work(
         if any(matrix.cells.judgement_of(c) in pilot.judgements for c in cells)
         for cell in cells
     }
-    shown = {edit for cell in early for edit in matrix.visible_edits_of(matrix.about(cell))}
+    shown = {edit for cell in early for edit in matrix.visible_edits_of(matrix.cells.about(cell))}
     first = pilot.edits | {edit for edit in shown if _is_pending(matrix, edit)}
     first |= {origin for edit in first for origin in _origins(matrix, edit)}
 
@@ -86,7 +87,7 @@ def fill_work(
     ]
     for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
         waits = _edit_waits if model.startswith("edit:") else _cell_waits
-        by_the_way = model.startswith("judge:") and matrix.cells.kind(matrix.about(units[0])).by_the_way
+        by_the_way = model.startswith("judge:") and matrix.cells.kind(matrix.cells.about(units[0])).by_the_way
         work.add(model, units, after=waits(matrix, units), phase=its_phase, by_the_way=by_the_way)
 
 
@@ -133,13 +134,13 @@ def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
 
 def find_required_edits(matrix: Matrix, cell: int) -> tuple[int, ...]:
     """Returns the edits that come before a cell."""
-    number = matrix.about(cell)
+    number = matrix.cells.about(cell)
     return matrix.cells.kind(number).waits_for(matrix, number)
 
 
 def is_left(matrix: Matrix, cell: int) -> bool:
     """True if a cell is still to be answered, or its edit is still to come."""
-    lacking = matrix.what_lacks(matrix.about(cell))
+    lacking = matrix.what_lacks(matrix.cells.about(cell))
     return (lacking or (matrix.reading(cell).status,))[0] is Status.PENDING
 
 
@@ -152,7 +153,7 @@ def count_remaining_work(matrix: Matrix) -> dict[str, tuple[int, int]]:
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     seen = set[Lookup]()
     for cell in range(len(matrix.cells)):
-        subject = matrix.about(cell)
+        subject = matrix.cells.about(cell)
         control = matrix.cells.kind(subject).by_the_way
         if is_left(matrix, cell):
             if matrix.can_be_asked(cell):
@@ -244,5 +245,5 @@ def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
     """True if there is, or will be, something to ask about."""
-    lacking = matrix.what_lacks(matrix.about(cell))
+    lacking = matrix.what_lacks(matrix.cells.about(cell))
     return lacking is None or lacking[0] is Status.PENDING

@@ -250,7 +250,7 @@ def agreement_charts(results: Results, language: str) -> list[AnyChart]:
 def _two_judges(a: Rater, b: Rater, models: list[str], language: str) -> AnyChart:
     import altair as alt  # only a page needs it
 
-    from edit_eval.reporting.chart_parts import axis_of, chart_title, series_colour, series_mark
+    from edit_eval.reporting.chart_parts import LayeredChart, axis_of, chart_title, series_colour, series_mark
 
     digits = [formats.decimals(of.scale, max(map(abs, of.values.values()), default=0.0)) for of in (a, b)]
     axes = [axis_of(of.scale, list(of.values.values())) for of in (a, b)]
@@ -293,5 +293,5 @@ def _two_judges(a: Rater, b: Rater, models: list[str], language: str) -> AnyChar
         return titled
     ends = [{"a": end, "b": end} for end in axes[0].domain]
     same = alt.Chart({"values": ends}).mark_line(strokeWidth=1, strokeDash=[3, 3])
-    chart: AnyChart = alt.layer(same.encode(x=x, y=y), points).properties(**properties)
+    chart: AnyChart = LayeredChart(same.encode(x=x, y=y), points).properties(**properties)
     return chart

@@ -292,7 +292,7 @@ def best_of_charts(documents: Sequence[Worth], style: ChartStyle) -> list[AnyCha
 def _chart(document: Worth, style: ChartStyle) -> AnyChart | None:
     import altair as alt  # only a page needs it
 
-    from edit_eval.reporting.chart_parts import CURVE_HEIGHT, curves, series_colour
+    from edit_eval.reporting.chart_parts import CURVE_HEIGHT, LayeredChart, curves, series_colour
 
     language = style.language
     models = list(map(one_line, style.edit_models or [model.edit_model for model in document.models]))
@@ -341,5 +341,5 @@ def _chart(document: Worth, style: ChartStyle) -> AnyChart | None:
         *([base.mark_line(strokeDash=[5, 4], strokeWidth=1.5).encode(y=alt.Y("own:Q"))] if alike else []),
         *curves(base, models, y),
     ]
-    chart: AnyChart = alt.layer(*layers)
+    chart: AnyChart = LayeredChart(*layers)
     return chart

@@ -27,6 +27,7 @@ from edit_eval.reporting.analyses import ChartStyle, sections
 from edit_eval.reporting.chart_parts import (
     AnyChart,
     Axis,
+    LayeredChart,
     axis_of,
     chart_of_rows,
     chart_title,
@@ -104,7 +105,6 @@ def charts(results: Results, summary: Summary, language: str) -> dict[str, list[
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
-    # Not validated against Vega-Lite's schema: that takes longer than all the rest, and tests compile every chart.
     with alt.data_transformers.enable("default", max_rows=None):
         drawn = {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
         for choice in of_choices:
@@ -251,7 +251,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     dots = base.encode(shape=series_mark(colours, legend=not one_each)) if several else base
     scale = alt.X("low:Q", scale=alt.Scale(domain=panel.axis.domain, nice=False, zero=False), title=panel.axis_title)
     scale = scale.axis(values=panel.axis.marks(_STEPS), format=panel.axis.mark_format(_STEPS))
-    chart: AnyChart = alt.layer(
+    return LayeredChart(
         base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
         .encode(x=alt.X("least:Q"), x2=alt.X2("most:Q"))
         .transform_filter("!datum.complete"),
@@ -266,7 +266,6 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
         **({"title": chart_title(panel.title)} if panel.title else {}),
         padding={"left": 0, "top": 4, "right": 64, "bottom": 4},
     )
-    return chart
 
 
 def _interval_row(

@@ -8,7 +8,7 @@ import altair as alt
 
 from edit_eval.json_values import JsonObject
 from edit_eval.records import Activity, Results
-from edit_eval.reporting.chart_parts import AnyChart, chart_of_rows
+from edit_eval.reporting.chart_parts import AnyChart, LayeredChart, chart_of_rows
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.terminal_text import one_line
@@ -65,7 +65,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
     if not restarts:
         return [bars]
     lines = alt.Chart({"values": restarts}).mark_rule(strokeWidth=1).encode(x=alt.X("begin:Q"))
-    return [alt.layer(bars, lines)]
+    return [LayeredChart(bars, lines)]
 
 
 def _start_times(results: Results) -> dict[int, float]:

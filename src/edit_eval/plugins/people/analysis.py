@@ -538,7 +538,7 @@ def people_charts(people: People, language: str) -> list[AnyChart]:
 def _judge_chart(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
     import altair as alt  # only a page needs it
 
-    from edit_eval.reporting.chart_parts import chart_of_rows, series_colour
+    from edit_eval.reporting.chart_parts import LayeredChart, chart_of_rows, series_colour
 
     digits = digits_of(people)
     estimates = [(pair, row) for pair in pairs for row in rows_of(people, pair) if row.estimate.difference is not None]
@@ -577,7 +577,7 @@ def _judge_chart(people: People, pairs: list[PeoplesDifference], language: str) 
     coloured = base.encode(color=series_colour(series))
     title = translate(_AXES[people.kind], language)
     none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
-    chart: AnyChart = alt.layer(
+    chart: AnyChart = LayeredChart(
         none.encode(x=alt.X("at:Q", scale=x)),
         coloured.mark_rule(strokeWidth=2).encode(
             x=alt.X("low:Q", scale=x, title=title).axis(tickCount=_MARKS_OF_PEOPLE), x2=alt.X2("high:Q")

@@ -624,7 +624,7 @@ def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyCha
 def _chart(document: Slices, language: str) -> AnyChart:
     import altair as alt  # only a page needs it
 
-    from edit_eval.reporting.chart_parts import chart_of_rows
+    from edit_eval.reporting.chart_parts import LayeredChart, chart_of_rows
 
     every = [*document.worst, *reversed(document.best)]
     digits = formats.decimals(document.scale, max(abs(slice_.mean) for slice_ in every))
@@ -653,7 +653,7 @@ def _chart(document: Slices, language: str) -> AnyChart:
     )
     title = translate(Text("worse than elsewhere ← 0 → better"), language)
     zero = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
-    chart: AnyChart = alt.layer(
+    chart: AnyChart = LayeredChart(
         zero.encode(x=alt.X("at:Q")),
         base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q")),
         base.mark_point(size=64, filled=True).encode(x=alt.X("difference:Q")),

@@ -644,7 +644,7 @@ def steps_charts(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: T
 def _chart(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: str) -> AnyChart | None:
     import altair as alt  # only a page needs it
 
-    from edit_eval.reporting.chart_parts import CURVE_HEIGHT, curves, series_colour
+    from edit_eval.reporting.chart_parts import CURVE_HEIGHT, LayeredChart, curves, series_colour
 
     language = style.language
     models = list(map(one_line, style.edit_models or dict.fromkeys(measured.edit_model for measured in every)))
@@ -682,5 +682,5 @@ def _chart(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: str) ->
     shown = list(dict.fromkeys(one_line(measured.edit_model) for measured in every))
     base = base.encode(color=series_colour(models, shown=shown)) if len(models) > 1 else base
     y = alt.Y("mean:Q", title=translate(Text("Mean"), language)).scale(zero=False)
-    chart: AnyChart = alt.layer(*curves(base, models, y, shown=shown, opacity=0.5))
+    chart: AnyChart = LayeredChart(*curves(base, models, y, shown=shown, opacity=0.5))
     return chart
