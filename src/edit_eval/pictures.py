@@ -181,7 +181,7 @@ def _open_whole_png(data: bytes) -> Image.Image | None:
     if not 0 < width * height <= MAX_PIXELS:  # before Pillow, which raises at a bomb
         return None
     row = 1 + 3 * width  # its filter, of which there are five, and its values
-    left, filters, unpacking = row * height, 0, zlib.decompressobj()
+    left, filters, unpacking = row * height, 0, _find_inflater().decompressobj()
     try:
         for packed in (memoryview(data)[begin + 8 : end - 4] for kind, begin, end in chunks if kind == b"IDAT"):
             values = unpacking.decompress(packed, left + 1)
@@ -192,6 +192,15 @@ def _open_whole_png(data: bytes) -> Image.Image | None:
         return Image.open(io.BytesIO(data), formats=formats()) if whole else None
     except Exception:  # what Pillow and zlib raise for damaged data: decoding says it in words
         return None
+
+
+@cache
+def _find_inflater() -> Any:
+    """Returns the module that unpacks: `isal`, which the core brings, in a third of the time; beside a model Python's."""
+    try:
+        return importlib.import_module("isal.isal_zlib")
+    except ImportError:
+        return zlib
 
 
 def _list_plain_chunks(data: bytes) -> list[tuple[bytes, int, int]]:

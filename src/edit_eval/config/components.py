@@ -160,6 +160,21 @@ class EntryPoints:
             packages.setdefault((kind, name), {})[class_path] = package or HOUSE
         return packages
 
+    def locate(self, kind: Kind, name: str) -> str | None:
+        """As the function of that name."""
+        package_by_path = self.packages.get((kind, name), {})
+        if len(package_by_path) > 1:
+            raise ConfigurationError(
+                Text(
+                    "`{}` is {} of {: and }; uninstall one package, or in place of the name give one of the class paths {}",
+                    name,
+                    KINDS[kind].word,
+                    package_by_path.values(),
+                    package_by_path,
+                )
+            )
+        return next(iter(package_by_path), None)
+
 
 @lru_cache(maxsize=1)
 def _read_entry_points(path: object) -> EntryPoints:
@@ -189,13 +204,14 @@ def _read_entry_points(path: object) -> EntryPoints:
 def list_components(kind: Kind) -> list[Component]:
     """Returns all registered components of a kind, built-in ones first. Imports none of them."""
     entries = []
-    for registration in list_registrations():
+    points = _read_entry_points(_find_package_folders())
+    for registration in points.registered:
         if registration.kind != kind:
             continue
         said = _read_class_facts(registration.class_path)
         problem = said.problem
         try:
-            locate(kind, registration.name)
+            points.locate(kind, registration.name)
         except ConfigurationError as error:
             problem = str(error)
         origin = registration.package or Text("built in")
@@ -206,18 +222,7 @@ def list_components(kind: Kind) -> list[Component]:
 
 def locate(kind: Kind, name: str) -> str | None:
     """Returns the class path of a registered name, or None. Raises `ConfigurationError` for an ambiguous name."""
-    package_by_path = _read_entry_points(_find_package_folders()).packages.get((kind, name), {})
-    if len(package_by_path) > 1:
-        raise ConfigurationError(
-            Text(
-                "`{}` is {} of {: and }; uninstall one package, or in place of the name give one of the class paths {}",
-                name,
-                KINDS[kind].word,
-                package_by_path.values(),
-                package_by_path,
-            )
-        )
-    return next(iter(package_by_path), None)
+    return _read_entry_points(_find_package_folders()).locate(kind, name)
 
 
 def resolve_class_path(kind: Kind, name: str, recorded: str) -> str:

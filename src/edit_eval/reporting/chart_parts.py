@@ -55,8 +55,9 @@ AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | LayeredChart
 def chart_of_rows(rows: Sequence[Mapping[str, object]], field: str, names: Sequence[str], height: int) -> alt.Chart:
     """Returns a chart with a row of `height` pixels for each of the `names` in `field`, in their order."""
     chart = alt.Chart({"values": tuple(rows)}, width="container", height=max(2, len(names)) * height)
-    y = alt.Y(f"{field}:N", scale=alt.Scale(domain=list(names)), title=None)
-    return chart.encode(y=y.axis(ticks=False, domain=False))
+    # As an argument: `.axis(...)` reads its own documentation whenever it is called.
+    y = alt.Y(f"{field}:N", scale=alt.Scale(domain=list(names)), title=None, axis=alt.Axis(ticks=False, domain=False))
+    return chart.encode(y=y)
 
 
 def chart_title(words: str) -> alt.Title:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.page.time_charts import COLOURS, timeline, utilisation
@@ -95,6 +96,12 @@ class _Panel:
 
 def charts(results: Results, summary: Summary, language: str) -> dict[str, list[Specification]]:
     """Returns all charts by name; a name may have several (one for each judge), or none if nothing is known."""
+    # Not held against Vega-Lite's schema: that takes longer than all the rest, and tests compile every chart.
+    with debug_mode(False), alt.data_transformers.enable("default", max_rows=None):
+        return _draw_charts(results, summary, language)
+
+
+def _draw_charts(results: Results, summary: Summary, language: str) -> dict[str, list[Specification]]:
     of_choices = choices(entries(summary.results))
     scores = _scores(results)
     leading = _panels(of_choices[0], scores, language)
@@ -105,14 +112,13 @@ def charts(results: Results, summary: Summary, language: str) -> dict[str, list[
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
-    with alt.data_transformers.enable("default", max_rows=None):
-        drawn = {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
-        for choice in of_choices:
-            for name, of_name in _charts_of_scores(choice, scores, language).items():
-                specifications = [
-                    {**chart.to_dict(validate=False), "usermeta": {"score": choice.score}} for chart in of_name
-                ]
-                drawn.setdefault(name, []).extend(specifications)
+    drawn = {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
+    for choice in of_choices:
+        for name, of_name in _charts_of_scores(choice, scores, language).items():
+            specifications = [
+                {**chart.to_dict(validate=False), "usermeta": {"score": choice.score}} for chart in of_name
+            ]
+            drawn.setdefault(name, []).extend(specifications)
     return drawn
 
 
@@ -249,8 +255,12 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     if several:
         base = base.encode(color=series_colour(colours, legend=not one_each))
     dots = base.encode(shape=series_mark(colours, legend=not one_each)) if several else base
-    scale = alt.X("low:Q", scale=alt.Scale(domain=panel.axis.domain, nice=False, zero=False), title=panel.axis_title)
-    scale = scale.axis(values=panel.axis.marks(_STEPS), format=panel.axis.mark_format(_STEPS))
+    scale = alt.X(
+        "low:Q",
+        scale=alt.Scale(domain=panel.axis.domain, nice=False, zero=False),
+        title=panel.axis_title,
+        axis=alt.Axis(values=panel.axis.marks(_STEPS), format=panel.axis.mark_format(_STEPS)),
+    )
     return LayeredChart(
         base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
         .encode(x=alt.X("least:Q"), x2=alt.X2("most:Q"))
@@ -350,12 +360,19 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
         alt.Chart({"values": tuple(rows)}, width="container", height=150)
         .mark_bar(binSpacing=1.5)
         .encode(
-            x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=axis.domain), title=panel.axis_title).axis(
-                grid=False, values=axis.marks(_WIDE_STEPS), format=axis.mark_format(_WIDE_STEPS)
+            x=alt.X(
+                "from:Q",
+                bin="binned",
+                scale=alt.Scale(domain=axis.domain),
+                title=panel.axis_title,
+                axis=alt.Axis(grid=False, values=axis.marks(_WIDE_STEPS), format=axis.mark_format(_WIDE_STEPS)),
             ),
             x2=alt.X2("to:Q"),
-            y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None).axis(
-                values=_whole_numbers(highest), format="d"
+            y=alt.Y(
+                "count:Q",
+                scale=alt.Scale(domain=[0, highest]),
+                title=None,
+                axis=alt.Axis(values=_whole_numbers(highest), format="d"),
             ),
             href=alt.Href("samples:N"),
             tooltip=[
@@ -408,8 +425,11 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
         chart_of_rows(rows, "label", labels, 28)
         .mark_bar(size=12)
         .encode(
-            x=alt.X("sum(count):Q", title=translate(Text("Count"), language), scale=alt.Scale(nice=False)).axis(
-                values=_whole_numbers(longest), format="d"
+            x=alt.X(
+                "sum(count):Q",
+                title=translate(Text("Count"), language),
+                scale=alt.Scale(nice=False),
+                axis=alt.Axis(values=_whole_numbers(longest), format="d"),
             ),
             href=alt.Href("samples:N"),
             tooltip=[

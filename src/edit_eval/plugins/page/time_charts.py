@@ -45,12 +45,17 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
         key=lambda activity: KINDS.index(activity.kind) if activity.kind in KINDS else len(KINDS),
     )
     rows = [_activity_row(layer, begins[layer.start_number], seconds, language) for layer in in_layers]
-    x = alt.X("begin:Q", title=translate(unit, language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
+    x = alt.X(
+        "begin:Q",
+        title=translate(unit, language),
+        scale=alt.Scale(domain=[0, last / seconds], nice=False),
+        axis=alt.Axis(grid=False, tickCount=8, format="~r"),
+    )
     bars = (
         chart_of_rows(rows, "device", devices, 26)
         .mark_bar(size=16, clip=True)
         .encode(
-            x=x.axis(grid=False, tickCount=8, format="~r"),
+            x=x,
             x2=alt.X2("end:Q"),
             color=_kind_colour(KINDS, language),
             tooltip=[
@@ -124,8 +129,11 @@ def utilisation(summary: Summary, language: str) -> list[AnyChart]:
         .mark_bar(size=16)
         .encode(
             x=alt.X(
-                "share:Q", title=translate(Text("Share of wall time"), language), scale=alt.Scale(domain=[0, 1])
-            ).axis(format="%", grid=False, tickCount=5),
+                "share:Q",
+                title=translate(Text("Share of wall time"), language),
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%", grid=False, tickCount=5),
+            ),
             color=_kind_colour(order, language),
             order=alt.Order("order:Q"),
             tooltip=[
