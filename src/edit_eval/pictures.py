@@ -196,7 +196,7 @@ def _open_whole_png(data: bytes) -> Image.Image | None:
 
 @cache
 def _find_inflater() -> Any:
-    """Returns the module that unpacks: `isal`, which the core brings, in a third of the time; beside a model Python's."""
+    """Returns the module that unpacks: `isal`, which the core brings, in a third of the time; else Python's own."""
     try:
         return importlib.import_module("isal.isal_zlib")
     except ImportError:

@@ -83,6 +83,7 @@ def test_a_gpu_that_others_have_filled_costs_no_sample_and_every_report_names_it
     assert says_who(html.unescape(made.page.read_text("utf-8")))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("role", ["diffusion_model", "reward_model"])
 @pytest.mark.usefixtures("occupied")
 def test_what_finds_no_memory_anywhere_says_who_else_is_there(tmp_path: Path, role: str) -> None:

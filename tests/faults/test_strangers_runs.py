@@ -470,7 +470,7 @@ def test_an_honest_run_is_read_by_all(handed: Path) -> None:
     assert any(path.startswith(str(handed)) for path in seen.opened), "the watch sees what is opened"
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_reader_runs_nothing_opens_nothing_else_and_ends(
     name: str, handed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

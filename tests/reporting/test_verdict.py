@@ -265,7 +265,7 @@ def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:
     ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("reading", READINGS, ids=lambda reading: reading.name)
 def test_the_runs_that_are_read_come_to_what_they_should(reading: Reading, tmp_path: Path) -> None:
     _, summary = reading.build(tmp_path)

@@ -78,6 +78,7 @@ def is_shown(draw: np.random.Generator, gain: float, models: int, count: int, li
     return any(of_model.below for of_model in beside.values())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("models", [1, pytest.param(3, marks=pytest.mark.check)])
 @pytest.mark.parametrize("like", [0.0, 0.8])
 def test_a_judge_that_cannot_tell_is_shown_fit_in_no_more_than_five_of_a_hundred(models: int, like: float) -> None:

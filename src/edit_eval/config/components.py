@@ -166,7 +166,8 @@ class EntryPoints:
         if len(package_by_path) > 1:
             raise ConfigurationError(
                 Text(
-                    "`{}` is {} of {: and }; uninstall one package, or in place of the name give one of the class paths {}",
+                    "`{}` is {} of {: and }; uninstall one package, or in place of the name "
+                    "give one of the class paths {}",
                     name,
                     KINDS[kind].word,
                     package_by_path.values(),

@@ -242,7 +242,7 @@ def test_a_judge_that_sees_passes(pairs: tuple[Pair, ...]) -> None:
     assert findings.measures["first_shown"].value == pytest.approx(0.5)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", IMPOSTORS)
 def test_an_impostor_fails_by_what_is_meant_for_it(pairs: tuple[Pair, ...], name: str) -> None:
     says, meant = IMPOSTORS[name]
@@ -252,6 +252,7 @@ def test_an_impostor_fails_by_what_is_meant_for_it(pairs: tuple[Pair, ...], name
     assert findings.measures["order"].is_missed
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("says", "named"), [(leaning, "contradictions"), (believing_words, "words_en")], ids=["leaning", "believing"]
 )

@@ -69,6 +69,7 @@ def test_a_row_draws_the_same_beside_any_others() -> None:
         assert together(None, logits)[1].argmax() == alone(None, logits[1:2])[0].argmax()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.real_models
 @pytest.mark.parametrize("name", JUDGES)
 def test_an_answer_does_not_depend_on_its_company(name: str, tiny_models: Path) -> None:

@@ -73,6 +73,7 @@ class TestForms:
         assert steps
         assert all(read_answer(str(answer), form).status in (Status.OK, Status.OUT_OF_RANGE) for answer in answers)
 
+    @pytest.mark.one_in(2)
     @pytest.mark.parametrize("form", ["json", "labels"])
     def test_what_is_held_to_a_schema(self, judge: TransformersJudge, form: str) -> None:
         pytest.importorskip("llguidance")
@@ -170,6 +171,7 @@ def by_hand(judge: TransformersJudge, asked: JudgeRequest, label: str, *, whole:
 
 
 class TestThinking:
+    @pytest.mark.one_in(2)
     @pytest.mark.parametrize("name", ["qwen3.5", "glm46v"])
     def test_a_thought_is_switched_on_and_has_a_budget_of_its_own(self, name: str, tiny_judges: Path) -> None:
         quiet = any_loaded(tiny_judges / name)
@@ -207,6 +209,7 @@ class TestThinking:
             assert thought == "<think>lightshadow"
             assert set(json.loads(said)) == {"fulfilled", "kept"}
 
+    @pytest.mark.one_in(2)
     @pytest.mark.parametrize(
         ("name", "mark", "closes"), [("internvl", "<think>", "</think>"), ("gemma4", "<|channel>thought", "<channel|>")]
     )

@@ -30,6 +30,7 @@ def picture_of(element: Any) -> Image.Image:
     return Image.open(io.BytesIO(element.screenshot())).convert("RGB")
 
 
+@pytest.mark.check
 def test_cards_come_a_page_at_a_time(incomplete: Report, open_page: OpenPage) -> None:
     tab = open_page(incomplete)
     assert len(ids(tab)) == 24
@@ -71,6 +72,7 @@ def test_filters_leave_what_they_name(incomplete: Report, open_page: OpenPage) -
     expect(lambda sample: 5 <= (judgements[sample.id].score or -1) <= 7)
 
 
+@pytest.mark.check
 def test_filters_together_and_none_left(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     tab.select_option("[name=category]", "causal")
@@ -80,6 +82,7 @@ def test_filters_together_and_none_left(complete: Report, open_page: OpenPage) -
     assert "No sample matches" in tab.locator("#cards").inner_text()
 
 
+@pytest.mark.check
 def test_search_looks_at_ids_instructions_and_the_judges_words(incomplete: Report, open_page: OpenPage) -> None:
     tab = open_page(incomplete)
     tab.fill("[name=search]", "00007")
@@ -91,6 +94,7 @@ def test_search_looks_at_ids_instructions_and_the_judges_words(incomplete: Repor
     assert ids(tab) == expected[:24]
 
 
+@pytest.mark.check
 def test_sorting_by_score_puts_what_has_none_last(incomplete: Report, open_page: OpenPage) -> None:
     tab = open_page(incomplete)
     scores = {judgement.sample_id: judgement.score for judgement in incomplete.results.judgements}
@@ -129,6 +133,7 @@ def test_sorting_by_disagreement(several: Report, open_page: OpenPage) -> None:
         assert shown == sorted((spread for spread in spreads.values() if spread > 0), reverse=True)
 
 
+@pytest.mark.check
 def test_one_model_alone(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     assert tab.locator(".card").first.locator(".tile").count() == 3
@@ -138,12 +143,14 @@ def test_one_model_alone(several: Report, open_page: OpenPage) -> None:
     assert "first" not in tab.locator(".card").first.inner_text()
 
 
+@pytest.mark.check
 def test_a_single_model_offers_no_choice_of_models(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     assert tab.locator("[name=edit_model]").is_hidden()
     assert tab.locator("#chips label:visible").all_inner_texts() == ["All", "Lowest", "Highest"]
 
 
+@pytest.mark.check
 def test_the_slider_uncovers_the_edit(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     tab.click(".gallery-head input[value=slider] + span")
@@ -183,6 +190,7 @@ def test_a_deep_link_opens_its_sample(several: Report, open_page: OpenPage) -> N
     assert "kind" in words
 
 
+@pytest.mark.check
 def test_a_failed_edit_stands_beside_its_source_and_is_said_once(several: Report, open_page: OpenPage) -> None:
     """Two judges would have seen it, and there is nothing to lay a slider over."""
     failed = next(edit for edit in several.results.edits if edit.status is Status.EDIT_FAILED)
@@ -203,6 +211,7 @@ def test_a_failed_edit_stands_beside_its_source_and_is_said_once(several: Report
     assert tab.locator("#detail-words .verdict").count() == 2
 
 
+@pytest.mark.check
 def test_a_sample_opened_while_another_closes_stays(complete: Report, open_page: OpenPage) -> None:
     """A dialog says only later that it was closed, perhaps after it was opened again."""
     tab = open_page(complete, link_to(complete, 0))
@@ -244,6 +253,7 @@ def test_the_keyboard_walks_through_the_chosen_samples(complete: Report, open_pa
     tab.wait_for_function("() => location.hash === '#category=social'")
 
 
+@pytest.mark.check
 def test_the_browsers_back_closes_the_detail(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     tab.locator(".card .tile").first.click()
@@ -252,6 +262,7 @@ def test_the_browsers_back_closes_the_detail(complete: Report, open_page: OpenPa
     tab.locator("#detail").wait_for(state="hidden")
 
 
+@pytest.mark.check
 def test_keys_change_the_view_and_the_edit(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several, link_to(several, 0))
     stage = tab.locator("#stage")
@@ -267,6 +278,7 @@ def test_keys_change_the_view_and_the_edit(several: Report, open_page: OpenPage)
     assert [tab.locator(f"#pick-{side}").input_value() for side in ("left", "right")] == ["edit:second", "edit:first"]
 
 
+@pytest.mark.check
 def test_arrows_belong_to_the_slider_while_it_has_the_focus(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete, link_to(complete, 0))
     tab.keyboard.press("s")
@@ -276,6 +288,7 @@ def test_arrows_belong_to_the_slider_while_it_has_the_focus(complete: Report, op
     assert float(tab.locator("#stage input[type=range]").input_value()) == 50.5
 
 
+@pytest.mark.check
 def test_the_stage_shows_the_files_themselves_where_they_are(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete, link_to(complete, 0))
     tab.wait_for_function(
@@ -311,6 +324,7 @@ def test_what_is_gone_is_said_on_its_card(several: Report, open_page: OpenPage) 
     assert "was not on the computer that drew this page" in tab.locator("#stage").inner_text()
 
 
+@pytest.mark.check
 def test_flags_are_shown(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several, link_to(several, 0))
     assert "identical to the source" in tab.locator("#detail-words").inner_text()
@@ -351,6 +365,7 @@ def test_every_score_on_a_card_is_the_chosen_judges(several: Report, open_page: 
             assert shown == [f"{of_sample[model]:.2f}" for model in several.results.edit_models if model in of_sample]
 
 
+@pytest.mark.check
 def test_sorting_and_bounds_are_by_the_chosen_judge_alone(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     for judge in ("kind", "strict"):
@@ -368,6 +383,7 @@ def test_sorting_and_bounds_are_by_the_chosen_judge_alone(several: Report, open_
         tab.fill("[name=lowest]", "")
 
 
+@pytest.mark.check
 def test_the_strip_of_the_detail_has_the_chosen_judges_scores(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     for judge in ("strict", "kind"):
@@ -382,6 +398,7 @@ def test_the_strip_of_the_detail_has_the_chosen_judges_scores(several: Report, o
         tab.keyboard.press("Escape")
 
 
+@pytest.mark.check
 def test_the_detail_opens_the_edit_that_the_filters_are_about(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     show(tab, "failed")
@@ -397,6 +414,7 @@ def test_the_detail_opens_the_edit_that_the_filters_are_about(several: Report, o
         tab.keyboard.press("Escape")
 
 
+@pytest.mark.check
 def test_a_single_judge_is_not_asked_for(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     assert tab.locator("[name=judge]").is_hidden()
@@ -408,6 +426,7 @@ def test_a_single_judge_is_not_asked_for(complete: Report, open_page: OpenPage) 
 # -- what travels --
 
 
+@pytest.mark.check
 def test_the_page_says_that_sources_stay_where_they_are(
     tmp_path: Path, browser: Any, complete: Report, open_page: OpenPage
 ) -> None:
@@ -446,6 +465,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_the_chosen_views_label_can_be_read(complete: Report, open_page: OpenPage, scheme: str) -> None:
     tab = open_page(complete, color_scheme=scheme)
@@ -458,6 +478,7 @@ def test_the_chosen_views_label_can_be_read(complete: Report, open_page: OpenPag
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5
 
 
+@pytest.mark.check
 def test_no_table_is_cut_off_on_paper(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     tab.set_viewport_size({"width": 680, "height": 960})  # A4 with its margins

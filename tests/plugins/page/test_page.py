@@ -298,7 +298,11 @@ PAPER = 703
 MOST_SCREENS = {(1280, 900): 1.5, (768, 1024): 1.5, (390, 844): 3.0}
 
 
-@pytest.fixture(scope="module", params=[(8, 4)], ids=lambda counts: "{} by {}".format(*counts))
+@pytest.fixture(
+    scope="module",
+    params=[(4, 2), pytest.param((8, 4), marks=pytest.mark.check)],
+    ids=lambda counts: "{} by {}".format(*counts),
+)
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Failures of all kinds, so that every line that can be above the pictures is."""
     models, judges = request.param

@@ -343,6 +343,7 @@ def test_a_browser_set_to_chinese_shows_chinese_until_its_reader_chooses(several
     assert elsewhere.locator("#breakdown h2").inner_text() == "Breakdown"
 
 
+@pytest.mark.check
 def test_of_very_many_pictures_the_thumbnails_stay_beside_the_page(
     tmp_path: Path, open_page: OpenPage, browser: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -430,6 +430,7 @@ def shared(tab: Any) -> str:
     return taken
 
 
+@pytest.mark.check
 def test_the_open_pair_is_saved_as_a_picture(two: Report, open_page: OpenPage) -> None:
     """Of a page on disk, whose pictures' own files may not be copied."""
     made = next(edit for edit in two.results.edits if edit.status is Status.OK)

@@ -83,6 +83,7 @@ def test_the_error_is_that_of_whole_images() -> None:
     assert test.standard_error == pytest.approx(np.sqrt((parts**2).sum()))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("per_image", [1, 3])
 @pytest.mark.parametrize("kind", ["wide", "ties"])
 def test_a_group_that_is_only_more_scattered_is_not_named(kind: str, per_image: int) -> None:

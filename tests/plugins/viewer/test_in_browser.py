@@ -18,6 +18,7 @@ from small_benchmark import write_benchmark
 Open = Callable[..., Any]
 
 
+@pytest.mark.check
 def test_from_the_list_to_a_picture_at_full_size(viewer: Viewer, open_tab: Open) -> None:
     tab = open_tab(viewer.address)
     tab.locator(".runs .dot.complete").wait_for()
@@ -174,6 +175,7 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
     assert len(Run(folder / "first").records.votes.lines) == 7
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("judged", [True, False])
 def test_a_voter_finds_the_pairs_before_the_names(judged: bool, folder: Path, tmp_path: Path, open_tab: Open) -> None:
     run = folder / "first"
