@@ -100,14 +100,16 @@ def test_a_killed_run_is_not_at_work(
 ) -> None:
     config, folder = written(tmp_path), tmp_path / "run"
     assert called(monkeypatch, "run", config, "--run-dir", str(folder)) == 0
-    gone = os.spawnv(os.P_NOWAIT, "/bin/true", ["true"])
+    gone, nobody_waits_for = (os.spawnv(os.P_NOWAIT, "/bin/true", ["true"]) for _ in range(2))
     os.waitpid(gone, 0)
-    for process, at_work in ((gone, False), (os.getpid(), True)):
+    os.waitid(os.P_PID, nobody_waits_for, os.WEXITED | os.WNOWAIT)
+    for process, at_work in ((gone, False), (nobody_waits_for, False), (os.getpid(), True)):
         holder = {"host": socket.gethostname(), "process": process, "since": "today"}
         (folder / "holder.json").write_text(json.dumps(holder))
         capsys.readouterr()
         assert called(monkeypatch, "status", str(folder)) == 0
         assert ("at work" in capsys.readouterr().out) is at_work
+    os.waitpid(nobody_waits_for, 0)
 
 
 @pytest.mark.parametrize(("role", "said"), [("diffusion_model", "a smaller canvas"), ("reward_model", "batch_size")])

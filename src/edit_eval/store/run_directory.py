@@ -601,7 +601,10 @@ class _Holder(msgspec.Struct):
             return False
         except OSError:
             pass  # not permitted to signal it: it exists, and is another user's
-        return True
+        try:  # one that has ended and that nobody has waited for, as in a container without an init
+            return Path(f"/proc/{self.process}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        except (OSError, IndexError):
+            return True
 
 
 def _read_holder(file: Path) -> _Holder | None:
