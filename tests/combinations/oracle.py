@@ -197,9 +197,9 @@ class Expected:
         return self._made(column, sample, seed, rewriter, turn, seen, earlier.code)
 
     def can_be_made(self, column: str, sample: str) -> bool:
-        """False for a finished edit that is not there: it is known before anything starts."""
+        """False for a finished edit that is not there, or follows such a one: it is known before anything starts."""
         of_folder = model_of(self.draw, column.partition("@")[0].partition("+")[0]) == "folder"
-        return not of_folder or planted.in_folder(self.salt, sample)
+        return not of_folder or all(planted.in_folder(self.salt, each) for each in self.chain(sample))
 
     def _made(self, column: str, sample: str, seed: int, rewriter: str, turn: int, seen: str, before: str) -> Edit:
         model = model_of(self.draw, column.partition("@")[0].partition("+")[0])

@@ -27,7 +27,7 @@ from edit_eval.records import EDIT_LOST, NO_FILE, Edit, Judgement, Reading, Repl
 from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.cells import REPEAT_STRIDE, Cells, make_edit_key, replay_key, reply_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
-from edit_eval.store.origins import Origins
+from edit_eval.store.origins import Origins, explain_lost_follower
 from edit_eval.store.subjects.contract import InputPicture, Kind, Subject
 from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.text import Text
@@ -85,7 +85,7 @@ class Matrix:
     def new_edit(self, number: int) -> Edit:
         """Returns an edit in its initial state: pending, unless it is known that nobody can make it."""
         model, edit_seed, sample = self.edit_parts(number)
-        status, reason = self._find_obstacle(model, sample) or (PENDING, "")
+        status, reason = self.find_obstacle(number) or (PENDING, "")
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
@@ -98,17 +98,18 @@ class Matrix:
 
     def find_obstacle(self, number: int) -> tuple[Status, str] | None:
         """Returns the status and the reason of an edit that nobody can make: its sample has a fault, or it was to be
-        there and is not. None of any other."""
-        model, _, sample = self.edit_parts(number)
-        return self._find_obstacle(model, sample)
-
-    def _find_obstacle(self, model: Identity, sample: Sample) -> tuple[Status, str] | None:
-        if sample.fault:
-            return SKIPPED, sample.fault
+        there and is not, or the edit is not that it follows. None of any other."""
+        position = self.cells.sample(number)
+        if fault := self.samples[position].fault:
+            return SKIPPED, fault
         if not self.experiment.lacking:
             return None
-        missing = self.experiment.lacking.get(self.experiment.base_model_of(model.name), {}).get(sample.id)
-        return None if missing is None else (NO_FILE[0], missing)
+        missing = self.experiment.lacking.get(self.experiment.base_model_of(self.edit_parts(number)[0].name), {})
+        if (reason := missing.get(self.samples[position].id)) is not None:
+            return NO_FILE[0], reason
+        before = (missing.get(self.samples[other].id) for other in self.experiment.predecessors_of(position)[::-1])
+        reason = next((reason for reason in before if reason is not None), None)
+        return None if reason is None else (NO_FILE[0], explain_lost_follower(NO_FILE[0], reason))
 
     def append(self, sample: Sample) -> int:
         """Adds a sample behind all others (`Experiment.append`); returns the number of its edit, which is pending."""

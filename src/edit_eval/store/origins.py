@@ -17,6 +17,12 @@ from edit_eval.store.subjects.contract import MatrixState
 PENDING = Status.PENDING
 
 
+def explain_lost_follower(status: Status, reason: str) -> str:
+    """Returns why an edit is not made that follows one which is not there, for this reason."""
+    was = "was refused" if status in DECLINED else "has no file" if status in NO_FILE else "failed"
+    return f"the edit that it follows {was}: " + reason  # a Text stays one
+
+
 class Origins:
     """The edits before and behind each edit of a matrix."""
 
@@ -83,8 +89,7 @@ class Origins:
         for failed in failed_edits:
             for follower in self.followers(failed):
                 if edits[follower].status is PENDING:
-                    was = "was refused" if status in DECLINED else "has no file" if status in NO_FILE else "failed"
-                    reason = f"the edit that it follows {was}: {edits[edit].reason}"
+                    reason = explain_lost_follower(status, edits[edit].reason)
                     edits[follower] = replace(edits[follower], status=status, reason=reason)
                     failed_edits.append(follower)
         return failed_edits[1:]

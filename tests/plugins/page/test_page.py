@@ -295,7 +295,7 @@ MODELS = tuple(f"an-edit-model-{number}" for number in range(1, 13))
 JUDGES = ("judge-of-32b", "judge-of-235b", "another-judge", "a-fourth-judge")
 PAPER = 703
 """Pixels of a sheet of A4 without its margins."""
-MOST_SCREENS = {(1280, 900): 1.5, (768, 1024): 1.5, (390, 844): 3.0}
+MOST_SCREENS = {(1280, 900): 1.5, (768, 1024): 1.55, (390, 844): 3.0}
 
 
 @pytest.fixture(

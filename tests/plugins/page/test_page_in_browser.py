@@ -84,6 +84,8 @@ def test_all_charts_are_drawn_before_anybody_prints_and_everything_can_be_chines
 
 
 DRAW_LATER = """
+  let there;  // Vega may be there before the page asks for it, or after
+  Object.defineProperty(window, 'vegaEmbed', { get: () => window.mayDraw && there, set: (made) => { there = made; } });
   addEventListener('vega', (event) => { if (!window.mayDraw) event.stopImmediatePropagation(); });
   window.draw = () => { window.mayDraw = true; dispatchEvent(new Event('vega')); };
 """

@@ -98,7 +98,7 @@ def test_a_run_at_work_is_told_of_killed_and_gone_on_with(
         assert kinds[-1] == "working"
         made = next(s for s in samples.values() if s["edits"][0]["status"] == "ok")
         assert viewer.ask("GET", made["edits"][0]["picture"]["file"]).body.startswith(b"\x89PNG")
-        assert viewer.ask("GET", made["edits"][0]["picture"]["thumbnail"]).body.startswith(b"RIFF")
+        assert viewer.ask("GET", made["edits"][0]["picture"]["thumbnail"]).body.startswith(b"\xff\xd8")
         assert viewer.ask("GET", made["source"]["file"]).status == 200
 
         process.kill()
