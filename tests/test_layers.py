@@ -123,7 +123,6 @@ def test_no_file_is_too_long_to_be_read(folder: Path) -> None:
     assert {path: count for path, count in lines.items() if count > LONGEST} == {}
 
 
-@pytest.mark.check
 def test_no_function_is_too_long_to_be_read() -> None:
     lines = {}
     for path in MODULES:
@@ -159,7 +158,6 @@ def find_hidden(tree: ast.Module) -> Iterator[str]:
                 yield f"{function.name}: {bare}"
 
 
-@pytest.mark.check
 def test_no_comprehension_hides_what_its_function_reads_of_the_module() -> None:
     """Python 3.12.0 and 3.12.1 take such a name for a local one, and stop."""
     hiding = "def f(of):\n    return [name for name in of], [name(one) for one in of]\ndef name(of): ...\n"
@@ -303,7 +301,6 @@ GERUNDS = {
 }
 
 
-@pytest.mark.check
 def test_functions_are_verbs_and_nouns() -> None:
     named = {
         node.name

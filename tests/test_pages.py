@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from edit_eval.config.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +43,6 @@ def test_every_kind_has_a_section_and_every_method_that_is_demanded_a_line() -> 
             assert re.search(rf"^\* `(?:class |static )?{method}\b", by_kind[kind], re.MULTILINE), (kind, method)
 
 
-@pytest.mark.check
 def test_what_the_code_asks_a_class_for_is_on_the_page() -> None:
     named = set(re.findall(r"^\* `(?:class |static )?(\w+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     asked = {}

@@ -170,7 +170,6 @@ def test_where_a_text_loses_its_template_is_found(line: str) -> None:
     assert list(source_texts.losses(line))
 
 
-@pytest.mark.check
 def test_no_text_loses_its_template() -> None:
     # What is wrong with a sample is a record, which is plain English.
     files = [

@@ -77,10 +77,11 @@ CASES = {
 """What was found -> the draw that found it. All of it is true now."""
 QUICK = (
     "a kept edit is the edit before",
+    "what is asked about equal edits is one answer, whatever it is",
     "what a sample follows is made and counts nowhere",
     "what was bought in a batch is fetched once",
 )
-"""What `make test` has of them: one of each way in which one task waits for another. `make check` has all."""
+"""What `make test` has of them: one of each way in which one task waits for another, and what was serious."""
 
 
 @functools.cache

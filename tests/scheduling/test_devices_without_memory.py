@@ -11,7 +11,7 @@ from examples_of import examples
 from scheduling.test_any_run import Run, Situation, finished_well, situations
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(300, 15))
 @given(situations(calm=True), st.integers(2, 6), st.data())
 def test_devices_without_memory_cost_no_sample_and_are_named(
     situation: Situation, devices: int, data: st.DataObject

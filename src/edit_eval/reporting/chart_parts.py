@@ -28,7 +28,9 @@ class LayeredChart:
         return LayeredChart(*self._layers, **{**self._properties, **properties})
 
     def to_dict(self, *, validate: bool = True) -> JsonObject:
-        """Returns it as a Vega-Lite document; what all layers have alike stands above them."""
+        """Returns it as a Vega-Lite document; what all layers have alike stands above them.
+
+        `validate` is Altair's, and of what stands above: layers are held against the schema only as they are built."""
         sized = next((layer for layer in self._layers if layer.height is not alt.Undefined), self._layers[0])
         data = self._layers[0].data if len({id(layer.data) for layer in self._layers}) == 1 else alt.Undefined
         size = {"width": sized.width, "height": sized.height}

@@ -14,7 +14,7 @@ from functools import cached_property
 from edit_eval.config.identity import Identity, canonical_json
 from edit_eval.errors import RunDirectoryError
 from edit_eval.judges.answers import quote_reply
-from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Refinement, Sample, Scale, Status
+from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, NO_FILE, Judgement, Refinement, Sample, Scale, Status
 from edit_eval.store.cells import make_edit_key, sources_of
 from edit_eval.store.subjects.contract import MatrixState
 from edit_eval.store.subjects.kinds import kinds
@@ -155,7 +155,15 @@ def recipe(judge: Identity, asked: Sequence[str], before: str, template: str, in
     return canonical_json(["told", judge.digest, list(asked), before, template, instruction])
 
 
-_BEFORE = "the edit that it follows {}: "
+_BEFORE = tuple(f"the edit that it follows {was}: " for was in ("failed", "was refused", "has no file"))
+
+
+def explain_lost_follower(status: Status, reason: str) -> str:
+    """Returns why an edit is not made that follows one which was not made for this reason, or which follows one."""
+    for before in _BEFORE:
+        reason = reason.removeprefix(before)
+    failed, refused, missing = _BEFORE
+    return (refused if status in DECLINED else missing if status in NO_FILE else failed) + reason
 
 
 def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
@@ -176,9 +184,7 @@ def check_critique(refinement: Refinement, scale: Scale, said: Judgement) -> tup
     if said.status is Status.SKIPPED:
         return said.status, said.reason
     if said.status in NO_EDIT:
-        failed, refused = (_BEFORE.format(was) for was in ("failed", "was refused"))
-        reason = said.reason.removeprefix(failed).removeprefix(refused)
-        return said.status, (refused if said.status in DECLINED else failed) + reason
+        return said.status, explain_lost_follower(said.status, said.reason)
     if said.status is not Status.OK:
         return EDIT_LOST[0], f"{refinement.judge} gave no critique: {said.reason}"
     if refinement.stop is not None and said.score is not None:

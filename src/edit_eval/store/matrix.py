@@ -26,8 +26,8 @@ from edit_eval.protocols.judging import (
 from edit_eval.records import EDIT_LOST, NO_FILE, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.cells import REPEAT_STRIDE, Cells, make_edit_key, replay_key, reply_key, seed_of_edit, sources_of
-from edit_eval.store.critiques import Critiques
-from edit_eval.store.origins import Origins, explain_lost_follower
+from edit_eval.store.critiques import Critiques, explain_lost_follower
+from edit_eval.store.origins import Origins
 from edit_eval.store.subjects.contract import InputPicture, Kind, Subject
 from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.text import Text

@@ -9,18 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from edit_eval.records import DECLINED, NO_FILE, Status
+from edit_eval.records import Status
 from edit_eval.store.cells import make_edit_key, sources_of
-from edit_eval.store.critiques import Critiques
+from edit_eval.store.critiques import Critiques, explain_lost_follower
 from edit_eval.store.subjects.contract import MatrixState
 
 PENDING = Status.PENDING
-
-
-def explain_lost_follower(status: Status, reason: str) -> str:
-    """Returns why an edit is not made that follows one which is not there, for this reason."""
-    was = "was refused" if status in DECLINED else "has no file" if status in NO_FILE else "failed"
-    return f"the edit that it follows {was}: " + reason  # a Text stays one
 
 
 class Origins:

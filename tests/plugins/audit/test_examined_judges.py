@@ -277,7 +277,6 @@ def test_anchors_that_this_version_draws_otherwise_say_nothing(anchored: Run, tm
         judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
 
 
-@pytest.mark.check
 def test_a_passport_without_repeated_answers_accuses_nobody(
     anchored: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

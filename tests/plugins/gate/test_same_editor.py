@@ -113,7 +113,6 @@ def test_without_running_anything_again_less_is_known(hold: Hold) -> None:
     assert hold(shift=1, gate={"again": 0}).ending == "same_pictures", "D is D, whatever the noise"
 
 
-@pytest.mark.check
 def test_finished_pictures_cannot_be_made_again(folder: Path, tmp_path: Path, hold: Hold) -> None:
     """A copy of what is there is no second run: taken for one, it would show that there is no noise."""
     assert hold().passes
@@ -131,7 +130,6 @@ def test_finished_pictures_cannot_be_made_again(folder: Path, tmp_path: Path, ho
     assert hold_same_editor(pictures, settings(folder), folder=tmp_path / "other").ending == "bit_equal"
 
 
-@pytest.mark.check
 def test_a_second_run_belongs_to_the_pictures_of_its_first(folder: Path, tmp_path: Path) -> None:
     """Another build of the reference is not held against the noise of an old one; a finished one finds its own."""
     noisy = settings(folder, noise=6, loads=str(tmp_path / "loads"))

@@ -13,7 +13,7 @@ first (`one_line`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -96,29 +96,32 @@ class _Panel:
 
 def charts(results: Results, summary: Summary, language: str) -> dict[str, list[Specification]]:
     """Returns all charts by name; a name may have several (one for each judge), or none if nothing is known."""
-    # Not held against Vega-Lite's schema: that takes longer than all the rest, and tests compile every chart.
-    with debug_mode(False), alt.data_transformers.enable("default", max_rows=None):
-        return _draw_charts(results, summary, language)
+    style = ChartStyle(results.edit_models, language, results)
+    with alt.data_transformers.enable("default", max_rows=None):
+        # What an analysis says wrongly of its encodings is found as it says it: it may be a stranger's.
+        of_analyses = {section.name: _write(section.charts(style)) for section in sections(summary)}
+        # Ours are not held against Vega-Lite's schema: that takes as long as all the rest, and tests compile each.
+        with debug_mode(False):
+            return of_analyses | _draw_own_charts(results, summary, language)
 
 
-def _draw_charts(results: Results, summary: Summary, language: str) -> dict[str, list[Specification]]:
+def _write(made: Iterable[AnyChart]) -> list[Specification]:
+    return [chart.to_dict(validate=False) for chart in made]
+
+
+def _draw_own_charts(results: Results, summary: Summary, language: str) -> dict[str, list[Specification]]:
     of_choices = choices(entries(summary.results))
     scores = _scores(results)
     leading = _panels(of_choices[0], scores, language)
-    style = ChartStyle(results.edit_models, language, results)
-    made: dict[str, list[AnyChart]] = {
-        "failures": _failures(results, leading, language),
-        **{section.name: list(section.charts(style)) for section in sections(summary)},
-        "timeline": timeline(results, language),
-        "utilisation": utilisation(summary, language),
+    drawn = {
+        "failures": _write(_failures(results, leading, language)),
+        "timeline": _write(timeline(results, language)),
+        "utilisation": _write(utilisation(summary, language)),
     }
-    drawn = {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
     for choice in of_choices:
         for name, of_name in _charts_of_scores(choice, scores, language).items():
-            specifications = [
-                {**chart.to_dict(validate=False), "usermeta": {"score": choice.score}} for chart in of_name
-            ]
-            drawn.setdefault(name, []).extend(specifications)
+            of_choice = ({**written, "usermeta": {"score": choice.score}} for written in _write(of_name))
+            drawn.setdefault(name, []).extend(of_choice)
     return drawn
 
 
