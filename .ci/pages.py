@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import importlib
 import json
 import re
@@ -135,6 +136,16 @@ HEADING = re.compile(r"^(#+) (.+)$")
 NAMES: dict[str, str] = yaml.safe_load((PARTS / "names.yaml").read_text(encoding="utf-8"))
 
 
+@functools.cache
+def index_classes() -> dict[str, list[Path]]:
+    """Returns the files below `edit_eval` that have a class of a name."""
+    files: dict[str, list[Path]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            files.setdefault(name, []).append(path)
+    return files
+
+
 def find_class(name: str) -> type[Any]:
     """Returns the one class of this name below `edit_eval` (`records:Edit`: in such a file), or a registered one of
     `kind.name`; of an analysis its document."""
@@ -143,8 +154,7 @@ def find_class(name: str) -> type[Any]:
         named: Any = components.import_registered(typing.cast(Kind, kind), registered)
         return typing.cast(type[Any], find_inner(named.__orig_bases__[0]) if kind == "analysis" else named)
     stem, _, name = name.rpartition(":")
-    starts = re.compile(rf"^class {name}\b", re.MULTILINE)
-    (file,) = (path for path in SOURCE.rglob(f"{stem or '*'}.py") if starts.search(path.read_text(encoding="utf-8")))
+    (file,) = (path for path in index_classes()[name] if stem in ("", path.stem))
     module = ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts)
     return typing.cast(type[Any], getattr(importlib.import_module(module), name))
 
@@ -322,13 +332,14 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def make_pages() -> dict[Path, str]:
+    """Returns every page by its place."""
+    made = {"components": make_door(), **{part.stem: FieldPage(part.stem).make() for part in sorted(PARTS.glob("*.md"))}}
+    return {ROOT / "docs" / f"{name}.md": page for name, page in made.items()}
+
+
 if __name__ == "__main__":
-    pages = {
-        "components": make_door(),
-        **{part.stem: FieldPage(part.stem).make() for part in sorted(PARTS.glob("*.md"))},
-    }
-    for name, page in pages.items():
-        path = ROOT / "docs" / f"{name}.md"
+    for path, page in make_pages().items():
         if "--check" not in sys.argv[1:]:
             path.write_text(page, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != page:

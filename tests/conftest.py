@@ -187,6 +187,8 @@ def _group_of(items: list[pytest.Item]) -> str:
     """What a file of tests has in common with others that each process makes once; empty if it is little."""
     if room(items[0].path) == "torch":
         return "torch"
+    if hasattr(getattr(items[0], "module", None), "list_nodes"):
+        return "sources"
     wanted = {name for item in items for name in getattr(item, "fixturenames", ())}
     return "reports" if wanted & {"complete", "incomplete", "several", "three_scores", "browser"} else ""
 

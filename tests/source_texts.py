@@ -220,7 +220,7 @@ LOSING = {"partition", "rpartition", "replace", "format", "split", "rsplit", "sp
 """Methods of a string after which a Text is a plain one."""
 
 
-MAKES_TEXT = re.compile(r"\b(?:Text|counted|joined)\(")
+MAKES_TEXT = re.compile(r"\b(?:Text|pluralize|join_texts)\(")
 
 
 def losses(source: str) -> Iterator[int]:
@@ -231,16 +231,19 @@ def losses(source: str) -> Iterator[int]:
     if not MAKES_TEXT.search(source):
         return
     tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    for scope in (tree, *functions):
+    lines = source.split("\n")
+    every = [*ast.walk(tree)]
+    functions = [node for node in every if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    making = [node for node in functions if MAKES_TEXT.search("\n".join(lines[node.lineno - 1 : node.end_lineno]))]
+    for scope, nodes in ((tree, every), *((node, [*ast.walk(node)]) for node in making)):
         named = {
             target.id
-            for node in ast.walk(scope)
+            for node in nodes
             if scope is not tree and isinstance(node, ast.Assign) and _has_text(node.value, set())
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        for call in ast.walk(scope):
+        for call in nodes if named or scope is tree else ():
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
                 continue
             joins = call.func.attr == "join" and isinstance(call.func.value, ast.Constant)

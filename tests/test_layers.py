@@ -18,6 +18,7 @@ from edit_eval.errors import ExitCode
 from edit_eval.execution.machine.environments import list_worker_files
 from edit_eval.records import NO_EDIT, Ending, Status
 from edit_eval.store.run_directory import JOURNALS
+from source_trees import list_nodes, parse
 
 SOURCE = Path(edit_eval.__file__).parent
 TESTS = Path(__file__).parent
@@ -43,12 +44,6 @@ LONGEST_FUNCTION = 80
 DOCS = SOURCE.parents[1] / "docs"
 TWICE = {"plugins records.py": {"Edit"}}
 """The only classes with a name of another one's, by their rooms: what is done to a drawn scene."""
-
-
-@functools.cache
-def parse(path: Path) -> ast.Module:
-    """Returns a file's tree, parsed once for all that look at it; it is not changed."""
-    return ast.parse(path.read_text("utf-8"))
 
 
 def name(path: Path) -> str:
@@ -126,24 +121,26 @@ def test_no_file_is_too_long_to_be_read(folder: Path) -> None:
 def test_no_function_is_too_long_to_be_read() -> None:
     lines = {}
     for path in MODULES:
-        for node in ast.walk(parse(path)):
+        for node in list_nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 text = (ast.get_docstring(node, clean=False) or "").count("\n")
                 lines[f"{name(path)}: {node.name}"] = (node.end_lineno or 0) - node.lineno + 1 - text
     assert {function: count for function, count in lines.items() if count > LONGEST_FUNCTION} == {}
 
 
-def find_hidden(tree: ast.Module) -> Iterator[str]:
+def find_hidden(tree: ast.Module, every: list[ast.AST]) -> Iterator[str]:
     """Yields what a comprehension binds that its function reads of the module elsewhere."""
     own = {getattr(node, "name", "") for node in tree.body}
     own |= {
         (alias.asname or alias.name) for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    for function in ast.walk(tree):
+    for function in every:
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         nodes = [*ast.walk(function)]
         loops = [node for node in nodes if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp)]
+        if not loops:
+            continue
         targets = [(loop, part) for loop in loops for each in loop.generators for part in ast.walk(each.target)]
         bound = [(loop, part.id) for loop, part in targets if isinstance(part, ast.Name) and part.id in own]
         if not bound:
@@ -161,9 +158,9 @@ def find_hidden(tree: ast.Module) -> Iterator[str]:
 def test_no_comprehension_hides_what_its_function_reads_of_the_module() -> None:
     """Python 3.12.0 and 3.12.1 take such a name for a local one, and stop."""
     hiding = "def f(of):\n    return [name for name in of], [name(one) for one in of]\ndef name(of): ...\n"
-    assert [*find_hidden(ast.parse(hiding))] == ["f: name"]
-    trees = {name(path): parse(path) for path in MODULES}
-    assert [f"{path}, {found}" for path, tree in trees.items() for found in find_hidden(tree)] == []
+    tree = ast.parse(hiding)
+    assert [*find_hidden(tree, [*ast.walk(tree)])] == ["f: name"]
+    assert [f"{name(p)}, {found}" for p in MODULES for found in find_hidden(parse(p), list_nodes(p))] == []
 
 
 def test_every_name_says_what_is_in_it() -> None:
@@ -211,7 +208,7 @@ def test_nouns_are_those_of_the_code() -> None:
 def test_exit_codes_have_names() -> None:
     """Of the commands; a worker's are between it and the engine."""
     commands = [p for p in MODULES if p.parent in (SOURCE, SOURCE / "verbs")]
-    calls = (node for p in commands for node in ast.walk(parse(p)) if isinstance(node, ast.Call))
+    calls = (node for p in commands for node in list_nodes(p) if isinstance(node, ast.Call))
     ends = [ast.unparse(call) for call in calls if ast.unparse(call.func) in ("sys.exit", "typer.Exit", "_fail")]
     assert len(ends) > 10
     assert [end for end in ends if re.search(r"\b\d", end)] == []
@@ -236,7 +233,7 @@ def test_no_reader_opens_a_journal() -> None:
     assert len(files) > 100
     opens = []
     for path in files:
-        for node in ast.walk(parse(path)):
+        for node in list_nodes(path):
             named = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else None
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".read") and node.args:
                 named = node.args[0]
@@ -305,7 +302,7 @@ def test_functions_are_verbs_and_nouns() -> None:
     named = {
         node.name
         for path in MODULES
-        for node in ast.walk(parse(path))
+        for node in list_nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_grammar(node.name)
     }
     assert named - {name for name in named if name.endswith("_of")} - DEFENDED == set()

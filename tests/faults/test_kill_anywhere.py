@@ -151,9 +151,8 @@ def equal_columns(folder: Path) -> dict[str, Any]:
     return {**what, "edit_models": models, "judges": judges, "rounds": rounds, "evaluation": evaluation}
 
 
-@pytest.mark.parametrize(
-    "kills", [2, pytest.param(20, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
-)
+@pytest.mark.check
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.chaos)])
 def test_so_it_does_when_the_same_is_asked_about_several_columns(tmp_path: Path, kills: int) -> None:
     """Also where pictures are damaged meanwhile."""
     write_benchmark(tmp_path, EQUAL)

@@ -95,7 +95,9 @@ def judgements_of(results: Results) -> dict[Any, Any]:
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.1, marks=pytest.mark.check), 0.5, pytest.param(0.9, marks=pytest.mark.check)]
+)
 @pytest.mark.parametrize("name", RUNS)
 def test_one_that_broke_off_is_gone_on_with(
     name: str, share: float, older: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

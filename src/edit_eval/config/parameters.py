@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import linecache
 import re
-import textwrap
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -143,7 +144,7 @@ def describe_fields(cls: Any) -> tuple[Parameter, ...]:
 def read_source_fields(cls: Any) -> Mapping[str, tuple[str, str]]:
     """Returns field -> its type as in the source, and the docstring below it, for a class with those it inherits.
 
-    Kept, since Python's own way to a class's source reads the whole file each time.
+    Kept, with the classes of each file: Python's own way to a class's source parses the whole file each time.
     """
     written: dict[str, tuple[str, str]] = {}
     for base in reversed(cls.__mro__):
@@ -157,15 +158,37 @@ def _parse_source_fields(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
     if cls in (object, BaseModel):
         return
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+        classes = _parse_source_classes(inspect.getsourcefile(cls) or "", cls.__module__)
     except (OSError, TypeError, SyntaxError):
         return
-    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
+    if cls.__qualname__ not in classes:
+        return
+    body = classes[cls.__qualname__].body
     for statement, below in zip(body, [*body[1:], None], strict=True):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             has_doc = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
             doc = below.value.value if has_doc else ""  # type: ignore[union-attr]
             yield statement.target.id, ast.unparse(statement.annotation), doc if isinstance(doc, str) else ""
+
+
+@lru_cache(maxsize=64)
+def _parse_source_classes(path: str, module: str) -> Mapping[str, ast.ClassDef]:
+    """Returns the classes of a module's file by their qualified names, from one parse for all of them."""
+    lines = linecache.getlines(path, getattr(sys.modules.get(module), "__dict__", None))
+    found: dict[str, ast.ClassDef] = {}
+
+    def collect(node: ast.AST, outer: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                found[outer + child.name] = child
+                collect(child, f"{outer}{child.name}.")
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                collect(child, f"{outer}{child.name}.<locals>.")
+            elif isinstance(child, ast.stmt | ast.ExceptHandler):
+                collect(child, outer)
+
+    collect(ast.parse("".join(lines)), "")
+    return found
 
 
 def _default_text(field: dataclasses.Field[Any]) -> str:

@@ -109,6 +109,7 @@ def test_between_models_needs_four_of_them_that_differ():
     assert interval_of_models(0.5, 3) is None
 
 
+@pytest.mark.check
 def test_the_interval_of_models_holds_the_truth():
     """Eight models drawn from a population: 95 of 100 intervals are to hold its correlation."""
     generator, held, runs = np.random.default_rng(4), 0, 2_000

@@ -179,6 +179,7 @@ def test_the_same_again_asks_nobody_and_keeps_its_date(made: Audit, monkeypatch:
     assert again.passport == made.passport
 
 
+@pytest.mark.check
 def test_on_two_workers_and_on_one_killed_and_resumed_it_is_the_same(made: Audit, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text(json.dumps(configuration()), "utf-8")

@@ -102,6 +102,7 @@ def test_a_value_on_the_right_side_that_is_not_sure_is_not_passed_and_not_missed
     assert (nothing.value, nothing.passed, nothing.is_missed) == (None, False, True)
 
 
+@pytest.mark.check
 def test_a_share_holds_its_truth_also_near_one() -> None:
     """95 % intervals of 200 scenes with 8 comparisons each, with and without what scenes have in common."""
     chance = np.random.default_rng(3)

@@ -83,6 +83,7 @@ class TestEdit:
         assert pixels(model, seed=7) == first
         assert len({first, *others}) == 4
 
+    @pytest.mark.check
     def test_another_replica_gives_the_same_pixels(self, model: QwenImageEdit, tiny_models: Path) -> None:
         assert pixels(loaded(tiny_models / "qwen-image-edit")) == pixels(model)
 
@@ -127,6 +128,7 @@ class TestEdit:
             model.edit(request(picture(150, 100)), no_step)
         assert sizes == [(1248, 832)]
 
+    @pytest.mark.check
     def test_a_canvas_leaves_diffusers_as_it_was(self, tiny_models: Path) -> None:
         from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit as module
 
@@ -146,6 +148,7 @@ class TestEdit:
         other = pixels(loaded(folder, negative_prompt="a blurred photo of a dog"))
         assert len({guided, weaker, unguided, empty, other}) == 5
 
+    @pytest.mark.check
     def test_modes_and_odd_sizes(self, model: QwenImageEdit) -> None:
         plain = picture(51, 37)
         expected = pixels(model, source=plain)
@@ -155,6 +158,7 @@ class TestEdit:
         assert pixels(model, source=grey) == pixels(model, source=grey.convert("RGB"))
         assert pixels(model, source=grey) != expected
 
+    @pytest.mark.check
     @pytest.mark.parametrize("size", [(2000, 40), (40, 2000), (1, 1), (3, 150)])
     def test_long_and_small_pictures(self, model: QwenImageEdit, plus: QwenImageEdit, size: tuple[int, int]) -> None:
         for edit_model in (model, plus):
@@ -200,6 +204,7 @@ class TestTokenTypes:
         looking.remove()
         return seen
 
+    @pytest.mark.check
     @pytest.mark.one_in(2)
     @pytest.mark.parametrize("name", ["qwen-image-edit", "qwen-image-edit-plus"])
     def test_positions_have_rows_and_columns(self, name: str, tiny_models: Path) -> None:

@@ -193,6 +193,7 @@ def test_who_judges_is_a_choice_with_its_price_and_the_first_that_works_here_is_
     assert all(judge_of(api, model).price and not judge_of(api, model).ends for api, model in CLOSED.items())
 
 
+@pytest.mark.check
 def test_nearly_named_edits_and_pictures_elsewhere_are_taken_on_yes(
     command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ class TestAnswers:
             assert re.fullmatch(r"Score: \d\.\d", answer)
             assert read_answer(answer).status is Status.OK
 
+    @pytest.mark.check
     def test_other_pictures_get_other_scores(self, judge: Qwen3VL) -> None:
         answers = judge.judge([request(number) for number in range(16)])
         assert len(set(answers)) >= 8
@@ -110,6 +111,7 @@ class TestBatches:
         assert judge.judge(requests[:3]) + judge.judge(requests[3:]) == alone
         assert judge.judge(requests[::-1]) == alone[::-1]
 
+    @pytest.mark.check
     def test_rows_are_padded_on_the_left(self, copy: Path) -> None:
         rewrite(copy / "tokenizer_config.json", padding_side="right")
         judge = loaded(copy)

@@ -65,6 +65,7 @@ class TestSpeed:
         assert judge._numbers is None
         assert read_answer(judge.judge([request(0)])[0]).status is Status.OK
 
+    @pytest.mark.check
     def test_one_kernel_of_the_experts_for_prompt_and_answer(
         self, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -109,6 +109,7 @@ def test_those_that_hang_die_or_refuse_are_a_note_each_and_the_run_is_the_same(
     assert TOKEN.encode() not in written
 
 
+@pytest.mark.check
 def test_a_table_has_as_many_edits_as_asked_for_says_so_and_costs_the_rest_nothing(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
