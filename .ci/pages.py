@@ -334,7 +334,7 @@ def slug(heading: str) -> str:
 
 def make_pages() -> dict[Path, str]:
     """Returns every page by its place."""
-    made = {"components": make_door(), **{part.stem: FieldPage(part.stem).make() for part in sorted(PARTS.glob("*.md"))}}
+    made = {part.stem: FieldPage(part.stem).make() for part in sorted(PARTS.glob("*.md"))} | {"components": make_door()}
     return {ROOT / "docs" / f"{name}.md": page for name, page in made.items()}
 
 

@@ -235,15 +235,15 @@ def losses(source: str) -> Iterator[int]:
     every = [*ast.walk(tree)]
     functions = [node for node in every if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     making = [node for node in functions if MAKES_TEXT.search("\n".join(lines[node.lineno - 1 : node.end_lineno]))]
-    for scope, nodes in ((tree, every), *((node, [*ast.walk(node)]) for node in making)):
+    for scope, within in ((tree, every), *((node, [*ast.walk(node)]) for node in making)):
         named = {
             target.id
-            for node in nodes
+            for node in within
             if scope is not tree and isinstance(node, ast.Assign) and _has_text(node.value, set())
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        for call in nodes if named or scope is tree else ():
+        for call in within if named or scope is tree else ():
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
                 continue
             joins = call.func.attr == "join" and isinstance(call.func.value, ast.Constant)
