@@ -15,10 +15,9 @@ import yaml
 from PIL import Image
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import asking, cli, evaluation, run
+from edit_eval import asking, cli, evaluate, run
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.options import RunOptions
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.verbs.command_line import GROUPS, app, command_of
 from small_benchmark import configuration, sample_id, write_benchmark
@@ -296,7 +295,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.run_evaluation(path, RunOptions(run_dir=tmp_path / "run", report=False))
+    evaluate(path, run_dir=tmp_path / "run", report=False)
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         outcome = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert outcome.code == 0, outcome.err

@@ -48,7 +48,7 @@ from edit_eval.edit_models.image_folder import SUFFIXES, ImageFolder
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.prices import TYPICAL
-from edit_eval.files.hub import is_address
+from edit_eval.files.addresses import is_address
 from edit_eval.files.matching import likely
 from edit_eval.files.new import harmless, refuse_existing
 from edit_eval.json_values import Unchecked

@@ -130,7 +130,7 @@ def start(
             return came
         directory = place.begin()
         try:
-            matrix, _ = place.load_matrix(directory, experiment, ())
+            matrix, _ = place.load_matrix(directory, experiment, (), lambda *_: 0)
             try:
                 with _alarm(left()):
                     session.run(matrix, directory, _Listener(came), data.samples, RunOptions(grace=GRACE))
