@@ -107,9 +107,7 @@ def run_evaluation(
         with place.hold_folder(part and replace(part, experiment=experiment.fingerprint)) as directory:
             folder = directory.path
             show_notes(*place.notes(directory, experiment))
-            matrix, noticed = place.load_matrix(
-                directory, experiment, again, around.carry_votes, verify=options.verify
-            )
+            matrix, noticed = place.load_matrix(directory, experiment, again, around.carry_votes, verify=options.verify)
             left = (
                 describe_remaining_work(JudgementTable(matrix)) if part is None else ""
             )  # a shard's own part is told later
