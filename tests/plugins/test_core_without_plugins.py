@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -207,42 +208,39 @@ for place in places:
 """The same in a copy of a process for each place: it has others' modules, which take a second, and none of ours."""
 
 
-COPIES = 10
-
-
-def codes() -> dict[str, frozenset[int]]:
-    """Plug-in -> the copies of all of ours that it is deleted from, with those that need it.
+def choose_copies() -> list[set[str]]:
+    """The plug-ins deleted from each copy of all of ours, with those that need them.
 
     Of any two each is somewhere deleted and the other there, but for one that needs the other: so few copies show as
     much as one for each plug-in would.
     """
-    code_by_plugin = dict[str, frozenset[int]]()
+    drawn, needing = random.Random(0), {plugin: without(plugin) for plugin in PLUGINS}
+    left = {(plugin, other) for plugin, other in itertools.permutations(PLUGINS, 2) if other not in needing[plugin]}
+    copies = list[set[str]]()
 
-    def crowd(code: frozenset[int]) -> tuple[int, list[int]]:
-        """How many are deleted from these copies already: codes that have little in common leave room for more."""
-        return sum(len(code & other) for other in code_by_plugin.values()), sorted(code)
+    def tells_apart(gone: set[str]) -> int:
+        return sum(plugin in gone and other not in gone for plugin, other in left)
 
-    for plugin in sorted(PLUGINS, key=lambda plugin: -len(without(plugin))):
-        needed = {other for other in code_by_plugin if plugin in without(other)}
-        smallest = 2 if len(without(plugin)) > 1 else 3
-        code_by_plugin[plugin] = next(
-            code
-            for size in range(smallest, COPIES)
-            for code in sorted(map(frozenset, itertools.combinations(range(COPIES), size)), key=crowd)
-            if all(code_by_plugin[other] <= code for other in needed)
-            and not any(code <= of or of <= code for other, of in code_by_plugin.items() if other not in needed)
-        )
-    return code_by_plugin
+    while left:
+        best = set[str]()
+        for _ in range(5):
+            gone = set[str]()
+            for plugin in drawn.sample(PLUGINS, len(PLUGINS)):
+                gone = max(gone, gone | needing[plugin], key=tells_apart)
+            best = max(best, gone, key=tells_apart)
+        copies.append(best)
+        left = {(plugin, other) for plugin, other in left if plugin not in best or other in best}
+    return copies
 
 
-GONE = [sorted(plugin for plugin, code in codes().items() if number in code) for number in range(COPIES)]
+GONE = [sorted(gone) for gone in choose_copies()]
 """The plug-ins deleted from each copy."""
 
 
 @pytest.fixture(scope="module")
 def places(whole: Path) -> list[Path]:
     """All of ours without some plug-ins and those that need them, and what each of these said."""
-    folders = [whole.parent / str(number) for number in range(COPIES)]
+    folders = [whole.parent / str(number) for number in range(len(GONE))]
     for number, place in enumerate(folders):
         lacking({*GONE[number]}, whole, place)
     environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
@@ -251,16 +249,15 @@ def places(whole: Path) -> list[Path]:
 
 
 def test_of_any_two_plugins_each_is_deleted_where_the_other_is_there() -> None:
-    deleted = codes()
-    assert deleted.keys() == {*PLUGINS}
     for plugin, other in itertools.permutations(PLUGINS, 2):
-        assert deleted[plugin] - deleted[other] or other in without(plugin), (plugin, other)
-    for plugin in PLUGINS:
-        assert all(deleted[plugin] <= deleted[dependent] for dependent in without(plugin)), "with those that need it"
+        told_apart = any(plugin in gone and other not in gone for gone in GONE)
+        assert told_apart or other in without(plugin), (plugin, other)
+    for gone in GONE:
+        assert all(without(plugin) <= {*gone} for plugin in gone), "with those that need it"
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("number", range(COPIES), ids=map("-".join, GONE))  # `-k PLUG-IN` picks the copies without it
+@pytest.mark.parametrize("number", range(len(GONE)), ids=map("-".join, GONE))  # `-k PLUG-IN` picks the copies without it
 def test_each_plugin_can_be_deleted(number: int, places: list[Path]) -> None:
     """A traceback here names the module that misses one."""
     said = (places[number] / "out").read_text("utf-8")
