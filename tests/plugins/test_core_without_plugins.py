@@ -257,7 +257,7 @@ def test_of_any_two_plugins_each_is_deleted_where_the_other_is_there() -> None:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("number", range(len(GONE)), ids=map("-".join, GONE))  # `-k PLUG-IN` picks the copies without it
+@pytest.mark.parametrize("number", range(len(GONE)), ids=map("-".join, GONE))  # `-k PLUG-IN`: those without it
 def test_each_plugin_can_be_deleted(number: int, places: list[Path]) -> None:
     """A traceback here names the module that misses one."""
     said = (places[number] / "out").read_text("utf-8")

@@ -214,9 +214,9 @@ def _columns(names: str) -> Mapping[str, type]:
 
 
 # Seeds of edits and repeats count from 0; `seed` is as given to the edit model. A score is missing exactly where the
-# status is not `ok`, a share where the outcome (`first`, `second`, `tie`, `contradiction`, `missing`) is. `headline` says
-# whether coverage and comparisons count this score; `asked` is the most times that any one question was put; sources and
-# images are files; `made_in` is the column whose edit it is, if it was kept from an earlier round.
+# status is not `ok`, a share where the outcome (`first`, `second`, `tie`, `contradiction`, `missing`) is. `headline`
+# says whether coverage and comparisons count this score; `asked` is the most times that any one question was put;
+# sources and images are files; `made_in` is the column whose edit it is, if it was kept from an earlier round.
 _OF_JUDGEMENT = _columns(
     "edit_model judge edit_seed repeat score_name status score why_no_score answer asked seconds device"
 )
