@@ -11,15 +11,14 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, Unpack, cast
 
 from edit_eval.asking import load_samples, make_experiment, verify_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.doors import Followers, partition
-from edit_eval.execution.engine.interruption import stop_on_signal
-from edit_eval.execution.options import RunOptions
+from edit_eval.execution.engine.interruption import GRACE_SECONDS, stop_on_signal
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, chain_spectators
 from edit_eval.records import Edit, Sample
@@ -32,7 +31,7 @@ from edit_eval.text import Text
 
 
 class EvaluationOptions(LoadingOptions, total=False):
-    """The fields of `RunOptions` as `run.evaluate` takes them, for type checkers."""
+    """How an evaluation is begun; `run.evaluate` says what each means."""
 
     run_dir: str | Path | None
     reuse_from: Sequence[str | Path]
@@ -45,6 +44,9 @@ class EvaluationOptions(LoadingOptions, total=False):
     shard: str | None
     grace: float
     examinations: Path | None
+
+
+OWN = EvaluationOptions.__annotations__.keys() - LoadingOptions.__annotations__.keys()
 
 
 class Surroundings(Protocol):
@@ -69,22 +71,23 @@ class Surroundings(Protocol):
 @stop_on_signal()
 def run_evaluation(
     configuration: str | Path | Mapping[str, Any] | Configuration,
-    options: RunOptions,
     around: Surroundings,
-    **loading: Unpack[LoadingOptions],
+    **options: Unpack[EvaluationOptions],
 ) -> Path:
     """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s."""
     refuse_an_unfit_python()
-    shard, run_dir = options.shard, options.run_dir
+    shard, run_dir = options.get("shard"), options.get("run_dir")
+    strict, draws = options.get("strict_environment", False), options.get("report", True)
     if shard is not None and run_dir is None:
         raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
     part = None if shard is None or run_dir is None else partition().read(shard, os.environ, Path(run_dir))
-    again = failure_statuses(options.retry)
+    again = failure_statuses(options.get("retry", ()))
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # a caller that has loaded it has its notes, too
-        configuration = load_configuration(configuration, **loading)
+        loading = {name: value for name, value in options.items() if name not in OWN}
+        configuration = load_configuration(configuration, **cast(LoadingOptions, loading))
         notes = configuration.notes
-    spectator = chain_spectators(around.watch(configuration), options.spectator)
+    spectator = chain_spectators(around.watch(configuration), options.get("spectator"))
     followers = Followers(configuration)
 
     def show_notes(*notes: str) -> None:
@@ -94,20 +97,21 @@ def run_evaluation(
     show_notes(*notes)
 
     # What is asked for.
-    altered = verify_sources(configuration) if options.verify else ""
+    altered = verify_sources(configuration) if options.get("verify") else ""
     data = load_samples(configuration, spectator)
     experiment = make_experiment(configuration, data)
     show_notes(*experiment.notes)
 
     # What is there already.
-    place = choose_run_folder(run_dir, configuration.name, experiment, again, options.reuse_from)
+    place = choose_run_folder(run_dir, configuration.name, experiment, again, options.get("reuse_from", ()))
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
         session.refuse_what_cannot_load(place.preview_matrix(experiment, again), show_notes)
         with place.hold_folder(part and replace(part, experiment=experiment.fingerprint)) as directory:
             folder = directory.path
             show_notes(*place.notes(directory, experiment))
-            matrix, noticed = place.load_matrix(directory, experiment, again, around.carry_votes, verify=options.verify)
+            verify = options.get("verify", False)
+            matrix, noticed = place.load_matrix(directory, experiment, again, around.carry_votes, verify=verify)
             left = (
                 describe_remaining_work(JudgementTable(matrix)) if part is None else ""
             )  # a shard's own part is told later
@@ -116,19 +120,28 @@ def run_evaluation(
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)
             if pending:
-                show_notes(*session.changes(directory, strict=options.strict_environment))
+                show_notes(*session.changes(directory, strict=strict))
             asked, plain = experiment.to_record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
             with followers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:
-                    session.run(matrix, directory, followers.join(spectator), data.samples, options, part)
+                    session.run(
+                        matrix,
+                        directory,
+                        followers.join(spectator),
+                        data.samples,
+                        part,
+                        strict_environment=strict,
+                        command=options.get("command", ()),
+                        grace=options.get("grace", GRACE_SECONDS),
+                    )
                 if part is None:
                     keep_derived(directory, JudgementTable(matrix), configuration.folder)
-                examined = take_examinations(experiment, folder, options.examinations)
+                examined = take_examinations(experiment, folder, options.get("examinations"))
                 show_notes(examined or "")
                 around.remember_sources(experiment.samples)
                 if part is None:
-                    if options.report and (pending or described or examined or not around.files(folder)[0].exists()):
+                    if draws and (pending or described or examined or not around.files(folder)[0].exists()):
                         show_notes(around.draw(folder))
                     followers.finish(around.files(folder), JudgementTable(matrix).count_finished)
                     return folder
@@ -136,7 +149,7 @@ def run_evaluation(
     if not whole.others_at_work:
         table = open_table(whole, experiment)
         keep_derived(whole, table, configuration.folder)
-        if options.report:
+        if draws:
             show_notes(around.draw(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):

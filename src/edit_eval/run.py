@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from edit_eval.asking import MOST_CELLS, refuse_too_many_cells
-from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.components import name_code
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.experiment import Experiment
@@ -423,11 +422,9 @@ def evaluate(
     so far is kept.
     """
     from edit_eval.evaluation import run_evaluation
-    from edit_eval.execution.options import RunOptions
 
-    own, loading = RunOptions.split(options)
     around = _Surroundings()
-    folder = run_evaluation(configuration, own, around, **loading)
+    folder = run_evaluation(configuration, around, **options)
     return around.read.get(folder) or Run(folder)
 
 
@@ -446,6 +443,8 @@ class _Surroundings:
         return carry_votes(source, run, edits)
 
     def remember_sources(self, samples: Sequence[Sample]) -> None:
+        from edit_eval.benchmarks.known_sources import remember_sources
+
         remember_sources(samples)
 
     def draw(self, run: Path) -> str:

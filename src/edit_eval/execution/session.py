@@ -31,7 +31,7 @@ from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
 from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
-from edit_eval.execution.engine.interruption import ENDED, Interruption
+from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import count_remaining_work, fill_work
@@ -39,7 +39,6 @@ from edit_eval.execution.layout import Layout, environment_record, lay_out, mach
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.space import what_is_short
-from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.prices import are_sold, cost_words, describe_submissions, prices_of, refuse_unbounded
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
@@ -147,17 +146,21 @@ class Session:
         directory: RunDirectory,
         spectator: Spectator,
         everything: Sequence[Sample],
-        options: RunOptions = NO_OPTIONS,
         shard: Shard | None = None,
+        *,
+        strict_environment: bool = False,
+        command: Sequence[str] = (),
+        grace: float = GRACE_SECONDS,
     ) -> None:
-        """Does all work that is left, or all of a `shard`.
+        """Does all work that is left, or all of a `shard`; the `command` line is recorded.
 
-        Raises `Stopped`, and `KeyboardInterrupt` when interrupted; tasks under way then have the options' `grace`. What
+        Raises `Stopped`, and `KeyboardInterrupt` when interrupted; tasks under way then have `grace` seconds. What
         models say about their environments is compared with earlier starts; if `strict_environment`, a difference ends
         the start with `RunDirectoryError`. Batches are cut from `everything`: the whole benchmark in its order, before
         any filters.
         """
-        start = RunStart(self, matrix, directory, spectator, everything, options, shard)
+        says = SelfDescriptionCheck(directory, strict=strict_environment)
+        start = RunStart(self, matrix, directory, spectator, everything, shard, says, command, Interruption(grace))
         if not start.work.is_finished:
             start.run()
 
@@ -172,13 +175,15 @@ class RunStart:
         directory: RunDirectory,
         spectator: Spectator,
         everything: Sequence[Sample],
-        options: RunOptions,
         shard: Shard | None,
+        says: SelfDescriptionCheck,
+        command: Sequence[str],
+        interruption: Interruption,
     ) -> None:
         """`everything` is the whole benchmark in its order, before any filters: batches are cut from it."""
         # What is given.
         self.configuration, self.layout = session.configuration, session.layout
-        self.options, self.shard, self._session = options, shard, session
+        self.shard, self._session, self._command, self._interruption = shard, session, command, interruption
         self.driver, self.machine = session.driver, session.driver.machine()
         self.matrix, self.directory, self.spectator = matrix, directory, spectator
         # The work, and who does what next.
@@ -193,7 +198,7 @@ class RunStart:
         self.policy = self._make_policy()
         # What is recorded and told.
         self._end_turn = _nothing
-        self._models_say = SelfDescriptionCheck(directory, strict=options.strict_environment)
+        self._models_say = says
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates, self._deferring)
         self._fill(self._pilot)
@@ -284,10 +289,6 @@ class RunStart:
         return self._session.specifications(self.matrix.experiment, self.directory.path / "logs")
 
     @cached_property
-    def _interruption(self) -> Interruption:
-        return Interruption(self.options.grace)
-
-    @cached_property
     def _gauges(self) -> Gauges:
         return Gauges(self.policy.replicas, self.recorder.event, self.machine)
 
@@ -310,8 +311,7 @@ class RunStart:
         """What is recorded of the start; GPUs that join are added."""
         environment = {**environment_record(self.layout, self.machine), "choices": self.choices.as_plain()}
         environment = {"folder": os.getcwd(), **environment}  # relative paths count from there
-        command = self.options.command
-        return {"command": shlex.join(command), **environment} if command else environment
+        return {"command": shlex.join(self._command), **environment} if self._command else environment
 
     def _grow(self, gpus: Sequence[Gpu]) -> Specifications:
         self.layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
