@@ -27,7 +27,7 @@ from edit_eval.plugins.agreement.document import (
 from edit_eval.plugins.agreement.people import people_agreement, people_sheet
 from edit_eval.plugins.agreement.rank_agreement import group_by_model
 from edit_eval.plugins.agreement.sheet import GAP, agreement_sheet, choices_sheet
-from edit_eval.plugins.agreement.vote_agreement import choices, compare_with_votes
+from edit_eval.plugins.agreement.vote_agreement import as_voter, choices, compare_with_votes, comparers_of
 from edit_eval.plugins.ratings.files import read_people
 from edit_eval.records import JUDGE_FAILED, Judgement, Results, Status
 from edit_eval.reporting import formats
@@ -38,7 +38,7 @@ from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.failure_rates import failure_interval
 from edit_eval.statistics.intervals import cluster_codes
 from edit_eval.statistics.ordinal import alpha
-from edit_eval.statistics.raters import Rater, as_voter, comparers_of, image_of, judges_of, retest, voters_of
+from edit_eval.statistics.raters import Rater, image_of, judges_of, retest, voters_of
 from edit_eval.statistics.scores_apart import compare_scores
 from edit_eval.statistics.votes import Vote
 from edit_eval.text import Text

@@ -104,7 +104,7 @@ class CreateVerb(Verb):
         python: Annotated[str, typer.Option(help="Python interpreter to create it with.")] = "",
     ) -> None:
         """Creates it."""
-        from edit_eval.execution.machine.environments import create_environment
+        from edit_eval.plugins.lookup.environments import create_environment
 
         line = create_environment(folder, for_, constraints=constraint or (), python=python, shown=True)
         answer(lambda: {"line": line}, lambda: print(line))
