@@ -18,7 +18,7 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.doors import Followers, partition
-from edit_eval.execution.engine.interruption import GRACE_SECONDS, stop_on_signal
+from edit_eval.execution.engine.interruption import stop_on_signal
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, chain_spectators
 from edit_eval.records import Edit, Sample
@@ -77,7 +77,8 @@ def run_evaluation(
     """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s."""
     refuse_an_unfit_python()
     shard, run_dir = options.get("shard"), options.get("run_dir")
-    strict, draws = options.get("strict_environment", False), options.get("report", True)
+    draws = options.get("report", True)
+    how: Any = {name: options[name] for name in ("strict_environment", "command", "grace") if name in options}
     if shard is not None and run_dir is None:
         raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
     part = None if shard is None or run_dir is None else partition().read(shard, os.environ, Path(run_dir))
@@ -105,36 +106,26 @@ def run_evaluation(
     # What is there already.
     place = choose_run_folder(run_dir, configuration.name, experiment, again, options.get("reuse_from", ()))
     with closing(driver_of(configuration)) as driver:
-        session = Session(configuration, driver)
+        session = Session(configuration, driver, **how)
         session.refuse_what_cannot_load(place.preview_matrix(experiment, again), show_notes)
         with place.hold_folder(part and replace(part, experiment=experiment.fingerprint)) as directory:
             folder = directory.path
             show_notes(*place.notes(directory, experiment))
             verify = options.get("verify", False)
             matrix, noticed = place.load_matrix(directory, experiment, again, around.carry_votes, verify=verify)
-            left = (
-                describe_remaining_work(JudgementTable(matrix)) if part is None else ""
-            )  # a shard's own part is told later
-            show_notes(altered, *noticed, left)
+            show_notes(altered, *noticed)
+            if part is None:  # a shard's own part is told later
+                show_notes(describe_remaining_work(JudgementTable(matrix)))
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)
             if pending:
-                show_notes(*session.changes(directory, strict=strict))
+                show_notes(*session.changes(directory))
             asked, plain = experiment.to_record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
             with followers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:
-                    session.run(
-                        matrix,
-                        directory,
-                        followers.join(spectator),
-                        data.samples,
-                        part,
-                        strict_environment=strict,
-                        command=options.get("command", ()),
-                        grace=options.get("grace", GRACE_SECONDS),
-                    )
+                    session.run(matrix, directory, followers.join(spectator), data.samples, part)
                 if part is None:
                     keep_derived(directory, JudgementTable(matrix), configuration.folder)
                 examined = take_examinations(experiment, folder, options.get("examinations"))

@@ -68,11 +68,23 @@ def driver_of(configuration: Configuration) -> Driver:
 
 
 class Session:
-    """All that one start needs besides the records."""
+    """All that one start needs besides the records; the `command` line is recorded.
 
-    def __init__(self, configuration: Configuration, driver: Driver) -> None:
-        self.configuration = configuration
-        self.driver = driver
+    Tasks under way when it is interrupted have `grace` seconds. If `strict_environment`, a difference of environments
+    from earlier starts ends it with `RunDirectoryError`.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        driver: Driver,
+        *,
+        strict_environment: bool = False,
+        command: Sequence[str] = (),
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self.configuration, self.driver = configuration, driver
+        self.strict, self.command, self.grace = strict_environment, command, grace
 
     @cached_property
     def layout(self) -> Layout:
@@ -109,14 +121,11 @@ class Session:
         configuration = self.configuration.model_copy(update={"execution": execution})
         refuse(CheckContext(configuration, self.driver.machine(), laid_out=self.layout.models))
 
-    def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
-        """Returns notes on differences from the run's last start, and on GPUs of several kinds.
-
-        With `strict` a difference from the last start raises `RunDirectoryError` instead.
-        """
+    def changes(self, directory: RunDirectory) -> list[str]:
+        """Returns notes on differences from the run's last start, and on GPUs of several kinds."""
         now = environment_record(self.layout, self.driver.machine())
         notes = [
-            *describe_environment_changes(directory, now, strict=strict),
+            *describe_environment_changes(directory, now, strict=self.strict),
             *several_kinds(now),
             *unlike_machines(now),
         ]
@@ -147,20 +156,13 @@ class Session:
         spectator: Spectator,
         everything: Sequence[Sample],
         shard: Shard | None = None,
-        *,
-        strict_environment: bool = False,
-        command: Sequence[str] = (),
-        grace: float = GRACE_SECONDS,
     ) -> None:
-        """Does all work that is left, or all of a `shard`; the `command` line is recorded.
+        """Does all work that is left, or all of a `shard`.
 
-        Raises `Stopped`, and `KeyboardInterrupt` when interrupted; tasks under way then have `grace` seconds. What
-        models say about their environments is compared with earlier starts; if `strict_environment`, a difference ends
-        the start with `RunDirectoryError`. Batches are cut from `everything`: the whole benchmark in its order, before
-        any filters.
+        Raises `Stopped`, and `KeyboardInterrupt` when interrupted. What models say about their environments is compared
+        with earlier starts. Batches are cut from `everything`: the whole benchmark in its order, before any filters.
         """
-        says = SelfDescriptionCheck(directory, strict=strict_environment)
-        start = RunStart(self, matrix, directory, spectator, everything, shard, says, command, Interruption(grace))
+        start = RunStart(self, matrix, directory, spectator, everything, shard)
         if not start.work.is_finished:
             start.run()
 
@@ -176,14 +178,11 @@ class RunStart:
         spectator: Spectator,
         everything: Sequence[Sample],
         shard: Shard | None,
-        says: SelfDescriptionCheck,
-        command: Sequence[str],
-        interruption: Interruption,
     ) -> None:
         """`everything` is the whole benchmark in its order, before any filters: batches are cut from it."""
         # What is given.
         self.configuration, self.layout = session.configuration, session.layout
-        self.shard, self._session, self._command, self._interruption = shard, session, command, interruption
+        self.shard, self._session, self._interruption = shard, session, Interruption(session.grace)
         self.driver, self.machine = session.driver, session.driver.machine()
         self.matrix, self.directory, self.spectator = matrix, directory, spectator
         # The work, and who does what next.
@@ -198,7 +197,7 @@ class RunStart:
         self.policy = self._make_policy()
         # What is recorded and told.
         self._end_turn = _nothing
-        self._models_say = says
+        self._models_say = SelfDescriptionCheck(directory, strict=session.strict)
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates, self._deferring)
         self._fill(self._pilot)
@@ -311,7 +310,8 @@ class RunStart:
         """What is recorded of the start; GPUs that join are added."""
         environment = {**environment_record(self.layout, self.machine), "choices": self.choices.as_plain()}
         environment = {"folder": os.getcwd(), **environment}  # relative paths count from there
-        return {"command": shlex.join(self._command), **environment} if self._command else environment
+        command = self._session.command
+        return {"command": shlex.join(command), **environment} if command else environment
 
     def _grow(self, gpus: Sequence[Gpu]) -> Specifications:
         self.layout.host_of.update({gpu.name: gpu.node for gpu in gpus})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from edit_eval.config.yaml_text import scalar
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.environments import bounds, make_environment
+from edit_eval.plugins.lookup.yaml_writing import scalar
 from edit_eval.text import Text
 
 

@@ -62,7 +62,7 @@ class ShowVerb(Verb):
         """Prints it."""
         from edit_eval.config.loading import as_written, load_configuration
         from edit_eval.config.shipped import find_shipped_files
-        from edit_eval.config.yaml_text import write_yaml
+        from edit_eval.plugins.lookup.yaml_writing import write_yaml
 
         names = {str(path): name for name, path in find_shipped_files().items()}
         if resolved:

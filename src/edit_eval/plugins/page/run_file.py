@@ -18,13 +18,12 @@ from edit_eval.errors import PictureError
 from edit_eval.files.new import refuse_existing, write_atomically
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import HEIC, decode_picture
-from edit_eval.plugins.page.portable_records import copy_name, portable_records
 from edit_eval.plugins.page.shown_pictures import make_thumbnails
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.small_copies import CopyLimits
 from edit_eval.store.run_directory import COPY, RunDirectory
-from edit_eval.store.run_file import FORMAT, SOURCES, RunFileList
+from edit_eval.store.run_file import FORMAT, SOURCES, RunFileList, copy_name, portable_records
 from edit_eval.text import Text
 
 SIDE = 512

@@ -118,7 +118,7 @@ def start(
     experiment, place = make_experiment(configuration, data), Place(folder)
     marks = folder.with_suffix(".marks")
     with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults, batches)) as driver:
-        session = Session(configuration, driver)
+        session = Session(configuration, driver, grace=GRACE)
         try:
             layout = session.layout
             came.wanted = Context(configuration, driver.machine(), laid_out=layout.models).models
@@ -132,7 +132,7 @@ def start(
             matrix, _ = place.load_matrix(directory, experiment, (), lambda *_: 0)
             try:
                 with _alarm(left()):
-                    session.run(matrix, directory, _Listener(came), data.samples, grace=GRACE)
+                    session.run(matrix, directory, _Listener(came), data.samples)
             except EditEvalError as error:
                 over = isinstance(error, Stopped) and left() <= 0
                 came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)
