@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from edit_eval import cli, evaluation
-from edit_eval.execution.options import RunOptions
+from edit_eval import cli, evaluate
 from small_benchmark import configuration
 
 
@@ -55,7 +54,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
 def finish(folder: Path) -> Finished:
     """A small evaluation, run to its end."""
     path = yaml_file(folder)
-    evaluation.run_evaluation(path, RunOptions(run_dir=folder / "run", report=False))
+    evaluate(path, run_dir=folder / "run", report=False)
     return Finished(path, folder / "run")
 
 

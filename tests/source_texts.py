@@ -24,7 +24,7 @@ from edit_eval.config.kinds import KINDS
 from edit_eval.config.shipped import find_shipped_files, summary
 from edit_eval.execution.findings import Level
 from edit_eval.plugins.init.verb import EDITS, PICTURES
-from edit_eval.reporting.components import _WORDS, PRESET_FACTS
+from edit_eval.plugins.lookup.components import _WORDS, PRESET_FACTS
 from edit_eval.text import CONTEXT
 from edit_eval.verbs.command_line import JUDGE, command_of
 from own_components import built_in

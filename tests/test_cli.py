@@ -15,10 +15,9 @@ import yaml
 from PIL import Image
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import asking, cli, evaluation, run
+from edit_eval import asking, cli, evaluate, run
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.options import RunOptions
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.verbs.command_line import GROUPS, app, command_of
 from small_benchmark import configuration, sample_id, write_benchmark
@@ -38,11 +37,15 @@ FLAGS = {
     "serve": {*ALWAYS, "--host", "--port", "--token", "--door", "--on-unscored", "--ledger", "--root"},
     "list": {*ALWAYS, "--json"},
     "describe": {*ALWAYS, "--json"},
-    "env create": {*ALWAYS, "--for", "--constraint", "--python"},
+    "env create": {*ALWAYS, "--for", "--constraint", "--python", "--json"},
 }
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
-TYPED = (*(".audit.options", ".agreement.options", ".junit.option", ".preparation.verb", ".serve.verb"), ".status.verb")
+TYPED = (
+    *(".audit.options", ".agreement.options", ".junit.option", ".preparation.verb", ".serve.verb"),
+    ".status.verb",
+    ".lookup.verb",
+)
 """Modules of plug-ins that the help of a verb in `FLAGS` needs."""
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
@@ -93,7 +96,7 @@ def test_every_verb_has_what_all_have_and_one_way_of_writing_it() -> None:
         assert flags_of(verb) >= ALWAYS, name
         assert verb.help, name
         assert all(flag == flag.lower() and "_" not in flag for flag in flags_of(verb)), name
-        assert "--json" in flags_of(verb) or name == "env create", f"{name}: a program can read it, too"
+        assert "--json" in flags_of(verb), f"{name}: a program can read it, too"
 
 
 def test_every_verb_that_takes_a_configuration_takes_overrides_and_filters() -> None:
@@ -296,7 +299,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.run_evaluation(path, RunOptions(run_dir=tmp_path / "run", report=False))
+    evaluate(path, run_dir=tmp_path / "run", report=False)
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         outcome = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert outcome.code == 0, outcome.err

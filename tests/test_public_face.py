@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 import edit_eval
-from edit_eval.config.loading import LoadingOptions
-from edit_eval.evaluation import EvaluationOptions
-from edit_eval.execution.options import RunOptions
 
 FACE = """
 Analysis Benchmark BenchmarkError ChartStyle Column Comparison ConfigurationError ControlPicture Edit
@@ -60,9 +56,3 @@ print(json.dumps([light, sorted({name.partition(".")[0] for name in sys.modules}
     light, loaded = json.loads(done.stdout)
     assert light == ["edit_eval"]
     assert HEAVY.isdisjoint(loaded)
-
-
-def test_evaluate_takes_what_it_hands_on() -> None:
-    """It has no parameters of its own to go by: they are the fields of `RunOptions`, and all of them are typed."""
-    own = {field.name for field in fields(RunOptions)}
-    assert own == EvaluationOptions.__annotations__.keys() - LoadingOptions.__annotations__.keys()

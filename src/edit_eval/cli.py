@@ -36,7 +36,6 @@ from edit_eval.verbs.command_line import (
     words,
     write_option_files,
 )
-from edit_eval.verbs.looking import components, config, environments
 
 __all__ = ["app", "main"]
 
@@ -238,7 +237,4 @@ def compare(
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 
-for verbs in (evaluating, components):  # as `--help` lists them
-    app.add_typer(verbs)
-app.add_typer(config, name="config")
-app.add_typer(environments, name="env")
+app.add_typer(evaluating)

@@ -7,24 +7,21 @@ battles may ask the strengths whether to go on.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack, cast
 
 from edit_eval.asking import load_samples, make_experiment, verify_sources
-from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.doors import Followers, partition
 from edit_eval.execution.engine.interruption import stop_on_signal
-from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator, chain_spectators
-from edit_eval.reporting.displays import watch_run
-from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
+from edit_eval.records import Edit, Sample
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
@@ -34,7 +31,7 @@ from edit_eval.text import Text
 
 
 class EvaluationOptions(LoadingOptions, total=False):
-    """The fields of `RunOptions` as `run.evaluate` takes them, for type checkers."""
+    """How an evaluation is begun; `run.evaluate` says what each means."""
 
     run_dir: str | Path | None
     reuse_from: Sequence[str | Path]
@@ -49,29 +46,49 @@ class EvaluationOptions(LoadingOptions, total=False):
     examinations: Path | None
 
 
+OWN = EvaluationOptions.__annotations__.keys() - LoadingOptions.__annotations__.keys()
+
+
+class Surroundings(Protocol):
+    """What is around an evaluation, and decides nothing in it: who watches, what people have said, the report."""
+
+    def watch(self, configuration: Configuration) -> Spectator:
+        """Returns what is told of the run while it works."""
+
+    def carry_votes(self, source: Path, run: Path, edits: Sequence[Edit]) -> int:
+        """Copies people's votes on these edits from another run; returns how many were new."""
+
+    def remember_sources(self, samples: Sequence[Sample]) -> None:
+        """Takes note of the pictures that the run was made of, which its pages may open from now on."""
+
+    def draw(self, run: Path) -> str:
+        """Draws the report of the run in a folder; returns a note, or nothing."""
+
+    def files(self, run: Path) -> Sequence[Path]:
+        """Returns the files of the report of the run in a folder, the one that people open first."""
+
+
 @stop_on_signal()
 def run_evaluation(
     configuration: str | Path | Mapping[str, Any] | Configuration,
-    options: RunOptions = NO_OPTIONS,
-    render: Callable[[Path], str] = render_report,
-    **loading: Unpack[LoadingOptions],
+    around: Surroundings,
+    **options: Unpack[EvaluationOptions],
 ) -> Path:
-    """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s.
-
-    `render` draws the report of the run in a folder, and returns a note, or nothing.
-    """
+    """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s."""
     refuse_an_unfit_python()
-    shard, run_dir = options.shard, options.run_dir
+    shard, run_dir = options.get("shard"), options.get("run_dir")
+    draws = options.get("report", True)
+    how: Any = {name: options[name] for name in ("strict_environment", "command", "grace") if name in options}
     if shard is not None and run_dir is None:
         raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
     part = None if shard is None or run_dir is None else partition().read(shard, os.environ, Path(run_dir))
-    again = failure_statuses(options.retry)
+    again = failure_statuses(options.get("retry", ()))
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # a caller that has loaded it has its notes, too
-        configuration = load_configuration(configuration, **loading)
+        loading = {name: value for name, value in options.items() if name not in OWN}
+        configuration = load_configuration(configuration, **cast(LoadingOptions, loading))
         notes = configuration.notes
-    display = watch_run(configuration)
-    spectator = chain_spectators(display, options.spectator)
+    spectator = chain_spectators(around.watch(configuration), options.get("spectator"))
     followers = Followers(configuration)
 
     def show_notes(*notes: str) -> None:
@@ -81,51 +98,51 @@ def run_evaluation(
     show_notes(*notes)
 
     # What is asked for.
-    altered = verify_sources(configuration) if options.verify else ""
+    altered = verify_sources(configuration) if options.get("verify") else ""
     data = load_samples(configuration, spectator)
     experiment = make_experiment(configuration, data)
     show_notes(*experiment.notes)
 
     # What is there already.
-    place = choose_run_folder(run_dir, configuration.name, experiment, again, options.reuse_from)
+    place = choose_run_folder(run_dir, configuration.name, experiment, again, options.get("reuse_from", ()))
     with closing(driver_of(configuration)) as driver:
-        session = Session(configuration, driver)
+        session = Session(configuration, driver, **how)
         session.refuse_what_cannot_load(place.preview_matrix(experiment, again), show_notes)
         with place.hold_folder(part and replace(part, experiment=experiment.fingerprint)) as directory:
             folder = directory.path
             show_notes(*place.notes(directory, experiment))
-            matrix, noticed = place.load_matrix(directory, experiment, again, verify=options.verify)
-            left = (
-                describe_remaining_work(JudgementTable(matrix)) if part is None else ""
-            )  # a shard's own part is told later
-            show_notes(altered, *noticed, left)
+            verify = options.get("verify", False)
+            matrix, noticed = place.load_matrix(directory, experiment, again, around.carry_votes, verify=verify)
+            show_notes(altered, *noticed)
+            if part is None:  # a shard's own part is told later
+                show_notes(describe_remaining_work(JudgementTable(matrix)))
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)
             if pending:
-                show_notes(*session.changes(directory, strict=options.strict_environment))
+                show_notes(*session.changes(directory))
             asked, plain = experiment.to_record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
             with followers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:
-                    session.run(matrix, directory, followers.join(spectator), data.samples, options, part)
+                    session.run(matrix, directory, followers.join(spectator), data.samples, part)
                 if part is None:
                     keep_derived(directory, JudgementTable(matrix), configuration.folder)
-                examined = take_examinations(experiment, folder, options.examinations)
+                examined = take_examinations(experiment, folder, options.get("examinations"))
                 show_notes(examined or "")
-                remember_sources(experiment.samples)
+                around.remember_sources(experiment.samples)
                 if part is None:
-                    if options.report and (pending or described or examined or not page_of(folder).exists()):
-                        show_notes(render(folder))
-                    followers.finish(report_files(folder), JudgementTable(matrix).count_finished)
+                    if draws and (pending or described or examined or not around.files(folder)[0].exists()):
+                        show_notes(around.draw(folder))
+                    followers.finish(around.files(folder), JudgementTable(matrix).count_finished)
                     return folder
     whole = RunDirectory(folder)
     if not whole.others_at_work:
         table = open_table(whole, experiment)
         keep_derived(whole, table, configuration.folder)
-        if options.report:
-            show_notes(render(folder))
+        if draws:
+            show_notes(around.draw(folder))
             if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
                 with followers.started(whole, spectator.note, work=True):
-                    followers.finish(report_files(folder), table.count_finished)
+                    followers.finish(around.files(folder), table.count_finished)
     return folder

@@ -17,8 +17,8 @@ from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, find_certificate
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.derived import DerivedScores
-from edit_eval.records import FAILED, NO_FILE, ExaminedJudge, Judgement, Results, RunProvenance, Status
-from edit_eval.reporting.displays import page_display
+from edit_eval.records import FAILED, NO_FILE, Edit, ExaminedJudge, Judgement, Results, RunProvenance, Sample, Status
+from edit_eval.reporting.displays import page_display, watch_run
 from edit_eval.reporting.language import current_language, translate
 from edit_eval.reporting.render_subprocess import page_of, render_report, report_files
 from edit_eval.store.examined import Examination, load_examinations
@@ -33,6 +33,7 @@ from edit_eval.text import Text
 if TYPE_CHECKING:  # what computes is imported where it is asked for: a run's records are read in a third of the time
     from edit_eval.config.schema import Configuration
     from edit_eval.evaluation import EvaluationOptions
+    from edit_eval.execution.spectator import Spectator
     from edit_eval.reporting.analyses import RunRecords
     from edit_eval.statistics.aggregates import RequiredCoverage
     from edit_eval.statistics.comparison import Comparison
@@ -421,17 +422,37 @@ def evaluate(
     so far is kept.
     """
     from edit_eval.evaluation import run_evaluation
-    from edit_eval.execution.options import RunOptions
 
-    own, loading = RunOptions.split(options)
-    read: dict[Path, Run] = {}
+    around = _Surroundings()
+    folder = run_evaluation(configuration, around, **options)
+    return around.read.get(folder) or Run(folder)
 
-    def render(folder: Path) -> str:
-        read[folder] = Run(folder)
-        return read[folder]._render()
 
-    folder = run_evaluation(configuration, own, render, **loading)
-    return read.get(folder) or Run(folder)
+class _Surroundings:
+    """The display of a run while it works, people's votes, and the report; a run that is drawn is read once."""
+
+    def __init__(self) -> None:
+        self.read: dict[Path, Run] = {}
+
+    def watch(self, configuration: Configuration) -> Spectator:
+        return watch_run(configuration)
+
+    def carry_votes(self, source: Path, run: Path, edits: Sequence[Edit]) -> int:
+        from edit_eval.store.votes import carry_votes
+
+        return carry_votes(source, run, edits)
+
+    def remember_sources(self, samples: Sequence[Sample]) -> None:
+        from edit_eval.benchmarks.known_sources import remember_sources
+
+        remember_sources(samples)
+
+    def draw(self, run: Path) -> str:
+        self.read[run] = Run(run)
+        return self.read[run]._render()
+
+    def files(self, run: Path) -> tuple[Path, ...]:
+        return report_files(run)
 
 
 def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:

@@ -205,18 +205,12 @@ def without_processes(
     """Within its block runs have workers in this process, and draw their reports there: with the page, which takes
     longer than all else, or without."""
 
-    def draw(path: Path, drawing: Callable[[], int]) -> tuple[int, str]:
-        if page:
-            return drawing(), ""
-        run = Run(path)
-        (path / "report").mkdir(exist_ok=True)
-        files.write_tables(run.results, run.summary, path / "report", language=run.language)
-        return 0, ""
-
+    pages = contextlib.nullcontext() if page else mock.patch.object(files, "page_display", return_value=None)
     with (
         mock.patch.object(evaluation, "driver_of", return_value=driver or InPlace(disturb)),
         mock.patch.object(render_subprocess, "_can_fork", return_value=True),
-        mock.patch.object(render_subprocess, "_run_fork", draw),
+        mock.patch.object(render_subprocess, "_run_fork", lambda draw: (draw(), "")),
+        pages,
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
         mock.patch.object(client, "FIRST_PAUSE", 0.001),
     ):

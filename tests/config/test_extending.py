@@ -13,8 +13,9 @@ from edit_eval.config.faults import Faults
 from edit_eval.config.loading import as_written, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.config.shipped import find_shipped_files
-from edit_eval.config.yaml_text import apply_overrides, parse, write_yaml
+from edit_eval.config.yaml_text import apply_overrides, parse
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.lookup.yaml_writing import write_yaml
 
 Write = Callable[[str, Any], str]
 BASE = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -125,7 +126,15 @@ def test_an_evaluation_needs_no_plugin(whole: Path, tmp_path: Path) -> None:
 
         evaluated(core, tmp_path)
         refuses_what_a_plugin_does(core)
+    listed = subprocess.run([sys.executable, "-c", NAMED], env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(listed.stdout) == [[], ["numbers", "pairwise", "rubric"], []]
 
+
+NAMED = """
+import json
+from edit_eval.config.components import list_entry_point_faults, names
+print(json.dumps([sorted(names("analysis")), sorted(names("protocol")), [*list_entry_point_faults()]]))
+"""
 
 ONE_BY_ONE = """
 import json, os, runpy, sys
@@ -144,10 +153,8 @@ for line in sys.stdin:
 
 
 def refuses_what_a_plugin_does(core: Typed) -> None:
-    listed = json.loads(core("list", "--json").stdout)
-    assert listed["analyses"] == listed["problems"] == []
-    assert [protocol["name"] for protocol in listed["protocols"]] == ["numbers", "pairwise", "rubric"]
     for words in (
+        ["list"],
         ["best-of", "run"],
         ["demo"],
         ["doctor", "eval.yaml"],
@@ -162,7 +169,7 @@ def refuses_what_a_plugin_does(core: Typed) -> None:
 REST = """
 import contextlib, io, json, runpy, sys
 import edit_eval
-from edit_eval.config.components import import_class, list_components, locate
+from edit_eval.config.components import import_class, list_components, list_entry_point_faults, locate
 
 def typed(*words):
     sys.argv, out = ["edit-eval", *words], io.StringIO()
@@ -174,15 +181,15 @@ def typed(*words):
     return out.getvalue()
 
 assert "compare" in typed("--help")
-listed = typed("list", "--json")
 for name in {*dir(edit_eval)} - {*edit_eval.__all__}:
     getattr(edit_eval, name)
 assert hasattr(edit_eval, "score") == bool(locate("verb", "score"))
 for one in list_components("analysis"):
     assert import_class("analysis", one.class_path)
-print(listed)
+named = [one.name for one in list_components("analysis")]
+print(json.dumps({"analyses": named, "problems": [*list_entry_point_faults()]}))
 """
-"""Help, list, names of Python that plug-ins bring, and each analysis imported: all in one process."""
+"""Help, names of Python that plug-ins bring, and each analysis imported: all in one process."""
 IN_TURN = """
 import importlib, os, sys
 rest, *places = sys.argv[1:]
@@ -207,42 +214,39 @@ for place in places:
 """The same in a copy of a process for each place: it has others' modules, which take a second, and none of ours."""
 
 
-COPIES = 10
-
-
-def codes() -> dict[str, frozenset[int]]:
-    """Plug-in -> the copies of all of ours that it is deleted from, with those that need it.
+def choose_copies() -> list[set[str]]:
+    """The plug-ins deleted from each copy of all of ours, with those that need them.
 
     Of any two each is somewhere deleted and the other there, but for one that needs the other: so few copies show as
     much as one for each plug-in would.
     """
-    code_by_plugin = dict[str, frozenset[int]]()
+    drawn, needing = random.Random(0), {plugin: without(plugin) for plugin in PLUGINS}
+    left = {(plugin, other) for plugin, other in itertools.permutations(PLUGINS, 2) if other not in needing[plugin]}
+    copies = list[set[str]]()
 
-    def crowd(code: frozenset[int]) -> tuple[int, list[int]]:
-        """How many are deleted from these copies already: codes that have little in common leave room for more."""
-        return sum(len(code & other) for other in code_by_plugin.values()), sorted(code)
+    def tells_apart(gone: set[str]) -> int:
+        return sum(plugin in gone and other not in gone for plugin, other in left)
 
-    for plugin in sorted(PLUGINS, key=lambda plugin: -len(without(plugin))):
-        needed = {other for other in code_by_plugin if plugin in without(other)}
-        smallest = 2 if len(without(plugin)) > 1 else 3
-        code_by_plugin[plugin] = next(
-            code
-            for size in range(smallest, COPIES)
-            for code in sorted(map(frozenset, itertools.combinations(range(COPIES), size)), key=crowd)
-            if all(code_by_plugin[other] <= code for other in needed)
-            and not any(code <= of or of <= code for other, of in code_by_plugin.items() if other not in needed)
-        )
-    return code_by_plugin
+    while left:
+        best = set[str]()
+        for _ in range(5):
+            gone = set[str]()
+            for plugin in drawn.sample(PLUGINS, len(PLUGINS)):
+                gone = max(gone, gone | needing[plugin], key=tells_apart)
+            best = max(best, gone, key=tells_apart)
+        copies.append(best)
+        left = {(plugin, other) for plugin, other in left if plugin not in best or other in best}
+    return copies
 
 
-GONE = [sorted(plugin for plugin, code in codes().items() if number in code) for number in range(COPIES)]
+GONE = [sorted(gone) for gone in choose_copies()]
 """The plug-ins deleted from each copy."""
 
 
 @pytest.fixture(scope="module")
 def places(whole: Path) -> list[Path]:
     """All of ours without some plug-ins and those that need them, and what each of these said."""
-    folders = [whole.parent / str(number) for number in range(COPIES)]
+    folders = [whole.parent / str(number) for number in range(len(GONE))]
     for number, place in enumerate(folders):
         lacking({*GONE[number]}, whole, place)
     environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
@@ -251,16 +255,15 @@ def places(whole: Path) -> list[Path]:
 
 
 def test_of_any_two_plugins_each_is_deleted_where_the_other_is_there() -> None:
-    deleted = codes()
-    assert deleted.keys() == {*PLUGINS}
     for plugin, other in itertools.permutations(PLUGINS, 2):
-        assert deleted[plugin] - deleted[other] or other in without(plugin), (plugin, other)
-    for plugin in PLUGINS:
-        assert all(deleted[plugin] <= deleted[dependent] for dependent in without(plugin)), "with those that need it"
+        told_apart = any(plugin in gone and other not in gone for gone in GONE)
+        assert told_apart or other in without(plugin), (plugin, other)
+    for gone in GONE:
+        assert all(without(plugin) <= {*gone} for plugin in gone), "with those that need it"
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("number", range(COPIES), ids=map("-".join, GONE))  # `-k PLUG-IN` picks the copies without it
+@pytest.mark.parametrize("number", range(len(GONE)), ids=map("-".join, GONE))  # `-k PLUG-IN`: those without it
 def test_each_plugin_can_be_deleted(number: int, places: list[Path]) -> None:
     """A traceback here names the module that misses one."""
     said = (places[number] / "out").read_text("utf-8")
@@ -269,7 +272,7 @@ def test_each_plugin_can_be_deleted(number: int, places: list[Path]) -> None:
     assert listed["problems"] == []
     gone = tuple(f"edit_eval.plugins.{plugin}." for plugin in GONE[number])
     named = {name.removeprefix("analysis.") for name, of in POINTS.items() if of.startswith(gone)}
-    assert not named & {analysis["name"] for analysis in listed["analyses"]}
-    assert len({analysis["name"] for analysis in listed["analyses"]}) == sum(
+    assert not named & {*listed["analyses"]}
+    assert len({*listed["analyses"]}) == sum(
         name.startswith("analysis.") and not of.startswith(gone) for name, of in POINTS.items()
     )

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,17 +60,8 @@ def _streams(scratch: Path) -> Iterator[tuple[Path, Path]]:
 def draw_here() -> None:
     """Has reports drawn in this process: one of its own takes seconds to begin, and there are dozens."""
     from edit_eval.reporting import render_subprocess
-    from edit_eval.reporting import report as files
 
-    def draw(run: Path, drawing: Callable[[], int] | None) -> tuple[int, str]:
-        if drawing:
-            return drawing(), ""
-        from edit_eval.run import Run
-
-        made = Run(run)
-        return files.draw(made.results, made.summary, made.path, language=made.language), ""
-
-    render_subprocess._can_fork, render_subprocess._run_fork = lambda: True, draw
+    render_subprocess._can_fork, render_subprocess._run_fork = lambda: True, lambda draw: (draw(), "")
 
 
 def lines(run: Path, journal: str) -> list[Mapping[str, Any]]:

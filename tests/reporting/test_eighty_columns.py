@@ -13,6 +13,7 @@ from rich.console import Console
 from edit_eval.config.components import list_components
 from edit_eval.config.kinds import KINDS
 from edit_eval.execution.findings import Finding
+from edit_eval.plugins.lookup.components import print_components, print_description
 from edit_eval.plugins.preparation.plans import print_findings
 from edit_eval.plugins.progress.displays import plan_table
 from edit_eval.plugins.progress.lines import Assignment, AssignmentRow
@@ -20,7 +21,6 @@ from edit_eval.plugins.status.sheet import print_sample, print_status
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import sections, summary_of
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.components import print_components, print_description
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.table import print_sheet
 from edit_eval.statistics.comparison import compare

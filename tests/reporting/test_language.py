@@ -19,6 +19,7 @@ from edit_eval.plugins.preparation.cards import card_lines
 from edit_eval.plugins.preparation.probing import ability_findings
 from edit_eval.plugins.progress.displays import PlainProgress
 from edit_eval.plugins.progress.lines import EventLine, Judged
+from edit_eval.plugins.status.sheet import print_facts
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
 from edit_eval.reporting.language import (
@@ -30,7 +31,7 @@ from edit_eval.reporting.language import (
     translate_description,
 )
 from edit_eval.reporting.languages import SPOKEN, Typography
-from edit_eval.reporting.terminal_text import LocalizedConsole, Name, Styled, one_line, print_facts, print_with_head
+from edit_eval.reporting.terminal_text import LocalizedConsole, Name, Styled, one_line, print_with_head
 from edit_eval.text import Text, join_texts
 
 STATED = {"黑图：每个像素都是 (0, 0, 0)，模型中出现 NaN 时会这样", "export {}=...", "对 {}作 Holm 校正"} | {

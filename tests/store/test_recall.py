@@ -18,6 +18,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_journals, load_run_journals, refuse_to_resume
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import reuse
+from edit_eval.store.votes import carry_votes
 from small_matrix import (
     Asking,
     ask,
@@ -424,6 +425,6 @@ def test_what_was_asked_for_each_cell_is_read_so_and_not_gone_on_with(directory:
     fresh = small_matrix(1, models=("a", "b"), repeats=2)
     mine = RunDirectory(directory.path.with_name("mine"))
     mine.begin()
-    assert "2 edits and 2 judgements are reused" in reuse(RunDirectory(directory.path), mine, fresh)
+    assert "2 edits and 2 judgements are reused" in reuse(RunDirectory(directory.path), mine, fresh, carry_votes)
     mine.end()
     assert len(set(scores(fresh))) == 2, "the same for both, and nothing for the second repeat"

@@ -12,9 +12,13 @@ from edit_eval.records import Reply, Status
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record, load_run_journals
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
-from edit_eval.store.run_folders import reuse
-from edit_eval.store.votes import Ballot, VoteLine, read_votes
+from edit_eval.store.run_folders import reuse as reuse_and_carry
+from edit_eval.store.votes import Ballot, VoteLine, carry_votes, read_votes
 from small_matrix import Asking, ask, give_reply, made_edit, reply_line, small_matrix, small_samples
+
+
+def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
+    return reuse_and_carry(source, directory, matrix, carry_votes)
 
 
 def started(path: Path) -> RunDirectory:

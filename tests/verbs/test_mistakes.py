@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from command_lines import Command, Finished, caller, finish, one_error
-from edit_eval import evaluation
-from edit_eval.execution.options import RunOptions
+from edit_eval import evaluate
 from photographs import draw, name
 
 command = pytest.fixture(caller)
@@ -63,7 +62,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patches:
         patches.chdir(folder)
         patches.setenv("XDG_CACHE_HOME", str(folder / ".cache"))
-        evaluation.run_evaluation("good.yaml", RunOptions(run_dir="done", report=False))
+        evaluate("good.yaml", run_dir="done", report=False)
     shutil.copytree(folder / "done", folder / "torn")
     shutil.rmtree(folder / "torn" / "config")
     return folder

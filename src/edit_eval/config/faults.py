@@ -66,7 +66,7 @@ class Faults:
         """Returns the user's name for a place: its dotted keys, or the flag that its value came from."""
         dotted = ".".join(place)
         at = _find_prefix(place, self.origins)
-        if at is None:
+        if not at:
             return dotted
         flag = self.origins[at]
         if flag == "--set":
@@ -76,13 +76,11 @@ class Faults:
 
     def origin(self, place: Place) -> str:
         """Returns the flag or other key that a value came from, or nothing."""
-        at = _find_prefix(place, self.origins)
-        return "" if at is None else self.origins[at]
+        return find_origin(place, self.origins)
 
     def file(self, place: Place) -> str:
         """Returns the extended file that a value came from, or nothing."""
-        at = _find_prefix(place, self._files)
-        return "" if at is None else self._files[at]
+        return find_origin(place, self._files)
 
     def _line(self, place: Place, text: str) -> str:
         name = self.name(place)
@@ -90,8 +88,14 @@ class Faults:
         return join_texts([part for part in (source, name, text) if part], ": ")
 
 
-def _find_prefix(place: Place, places: Mapping[Place, str]) -> Place | None:
-    return next((place[:n] for n in range(len(place), 0, -1) if place[:n] in places), None)
+def _find_prefix(place: Place, places: Mapping[Place, str]) -> Place:
+    """Returns the nearest of `places` at a place or above it; empty if there is none."""
+    return next((place[:n] for n in range(len(place), 0, -1) if place[:n] in places), ())
+
+
+def find_origin(place: Place, origins: Mapping[Place, str]) -> str:
+    """Returns the origin of a place, or of the nearest above it; empty if there is none."""
+    return origins.get(_find_prefix(place, origins), "")
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

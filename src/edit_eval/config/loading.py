@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from edit_eval.config.base_system import MODELS
 from edit_eval.config.components import locate
-from edit_eval.config.faults import Faults, Place, did_you_mean, format_value, nearest_path, one_line
+from edit_eval.config.faults import Faults, Place, did_you_mean, find_origin, format_value, nearest_path, one_line
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration, are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import CLASS_KEYS, Sections, top_keys
@@ -248,7 +248,7 @@ def _merge(
             if not place and key in _INSTEAD and own.get(_INSTEAD[key]) is not None:
                 continue
             merged[key] = base[key]
-            files[inner] = _origin(inner, origins) or file
+            files[inner] = find_origin(inner, origins) or file
             files |= {deeper: name for deeper, name in origins.items() if deeper[: len(inner)] == inner}
             continue
         value, under = own[key], base.get(key)
@@ -261,10 +261,6 @@ def _merge(
 
 def _another_class(own: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
     return any(own.get(key) is not None and own[key] != base.get(key) for key in CLASS_KEYS)
-
-
-def _origin(place: Place, files: Mapping[Place, str]) -> str:
-    return next((files[place[:n]] for n in range(len(place), 0, -1) if place[:n] in files), "")
 
 
 def _names_a_class(values: Any) -> bool:

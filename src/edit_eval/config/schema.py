@@ -19,7 +19,7 @@ from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.hub import is_address
+from edit_eval.files.addresses import is_address
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.privacy import is_secret_name
 from edit_eval.records import Language, Refinement

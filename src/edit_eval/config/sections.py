@@ -43,7 +43,7 @@ from edit_eval.config.schema import (
 )
 from edit_eval.config.yaml_text import ensure_mapping
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.hub import is_address
+from edit_eval.files.addresses import is_address
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Language
 from edit_eval.text import Text

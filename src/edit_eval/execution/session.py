@@ -31,7 +31,7 @@ from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.doors import partition
 from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.engine.engine import LOAD_AGAIN, Engine
-from edit_eval.execution.engine.interruption import ENDED, Interruption
+from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import count_remaining_work, fill_work
@@ -39,7 +39,6 @@ from edit_eval.execution.layout import Layout, environment_record, lay_out, mach
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.space import what_is_short
-from edit_eval.execution.options import NO_OPTIONS, RunOptions
 from edit_eval.execution.prices import are_sold, cost_words, describe_submissions, prices_of, refuse_unbounded
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
@@ -69,11 +68,23 @@ def driver_of(configuration: Configuration) -> Driver:
 
 
 class Session:
-    """All that one start needs besides the records."""
+    """All that one start needs besides the records; the `command` line is recorded.
 
-    def __init__(self, configuration: Configuration, driver: Driver) -> None:
-        self.configuration = configuration
-        self.driver = driver
+    Tasks under way when it is interrupted have `grace` seconds. If `strict_environment`, a difference of environments
+    from earlier starts ends it with `RunDirectoryError`.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        driver: Driver,
+        *,
+        strict_environment: bool = False,
+        command: Sequence[str] = (),
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self.configuration, self.driver = configuration, driver
+        self.strict, self.command, self.grace = strict_environment, command, grace
 
     @cached_property
     def layout(self) -> Layout:
@@ -110,14 +121,11 @@ class Session:
         configuration = self.configuration.model_copy(update={"execution": execution})
         refuse(CheckContext(configuration, self.driver.machine(), laid_out=self.layout.models))
 
-    def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
-        """Returns notes on differences from the run's last start, and on GPUs of several kinds.
-
-        With `strict` a difference from the last start raises `RunDirectoryError` instead.
-        """
+    def changes(self, directory: RunDirectory) -> list[str]:
+        """Returns notes on differences from the run's last start, and on GPUs of several kinds."""
         now = environment_record(self.layout, self.driver.machine())
         notes = [
-            *describe_environment_changes(directory, now, strict=strict),
+            *describe_environment_changes(directory, now, strict=self.strict),
             *several_kinds(now),
             *unlike_machines(now),
         ]
@@ -147,17 +155,14 @@ class Session:
         directory: RunDirectory,
         spectator: Spectator,
         everything: Sequence[Sample],
-        options: RunOptions = NO_OPTIONS,
         shard: Shard | None = None,
     ) -> None:
         """Does all work that is left, or all of a `shard`.
 
-        Raises `Stopped`, and `KeyboardInterrupt` when interrupted; tasks under way then have the options' `grace`. What
-        models say about their environments is compared with earlier starts; if `strict_environment`, a difference ends
-        the start with `RunDirectoryError`. Batches are cut from `everything`: the whole benchmark in its order, before
-        any filters.
+        Raises `Stopped`, and `KeyboardInterrupt` when interrupted. What models say about their environments is compared
+        with earlier starts. Batches are cut from `everything`: the whole benchmark in its order, before any filters.
         """
-        start = RunStart(self, matrix, directory, spectator, everything, options, shard)
+        start = RunStart(self, matrix, directory, spectator, everything, shard)
         if not start.work.is_finished:
             start.run()
 
@@ -172,13 +177,12 @@ class RunStart:
         directory: RunDirectory,
         spectator: Spectator,
         everything: Sequence[Sample],
-        options: RunOptions,
         shard: Shard | None,
     ) -> None:
         """`everything` is the whole benchmark in its order, before any filters: batches are cut from it."""
         # What is given.
         self.configuration, self.layout = session.configuration, session.layout
-        self.options, self.shard, self._session = options, shard, session
+        self.shard, self._session, self._interruption = shard, session, Interruption(session.grace)
         self.driver, self.machine = session.driver, session.driver.machine()
         self.matrix, self.directory, self.spectator = matrix, directory, spectator
         # The work, and who does what next.
@@ -193,7 +197,7 @@ class RunStart:
         self.policy = self._make_policy()
         # What is recorded and told.
         self._end_turn = _nothing
-        self._models_say = SelfDescriptionCheck(directory, strict=options.strict_environment)
+        self._models_say = SelfDescriptionCheck(directory, strict=session.strict)
         watched = Pilot(matrix, self._pilot, spectator, self._tell_prediction, self._end)
         self.recorder = Recorder(matrix, directory, self.work, watched, self.estimates, self._deferring)
         self._fill(self._pilot)
@@ -284,10 +288,6 @@ class RunStart:
         return self._session.specifications(self.matrix.experiment, self.directory.path / "logs")
 
     @cached_property
-    def _interruption(self) -> Interruption:
-        return Interruption(self.options.grace)
-
-    @cached_property
     def _gauges(self) -> Gauges:
         return Gauges(self.policy.replicas, self.recorder.event, self.machine)
 
@@ -310,7 +310,7 @@ class RunStart:
         """What is recorded of the start; GPUs that join are added."""
         environment = {**environment_record(self.layout, self.machine), "choices": self.choices.as_plain()}
         environment = {"folder": os.getcwd(), **environment}  # relative paths count from there
-        command = self.options.command
+        command = self._session.command
         return {"command": shlex.join(command), **environment} if command else environment
 
     def _grow(self, gpus: Sequence[Gpu]) -> Specifications:

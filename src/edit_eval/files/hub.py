@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+from edit_eval.files.addresses import is_address
 from edit_eval.text import Text
 
-PREFIXES = ("hub:", "hf://")
 _ADDRESS = re.compile(r"(?:hub:|hf://datasets/)([\w.-]+/[\w.-]+)(?:@([^/@\s]+))?(?:/(.+))?")
 _SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
@@ -47,11 +47,6 @@ class Repository:
         revision = f" --revision {self.revision}" if self.revision else ""
         chosen = [f' --include "{pattern}"' for pattern in wanted if pattern != "*"] if self.kind == "dataset" else []
         return f"hf download {self.name}{kind}{revision}{''.join(chosen)}"
-
-
-def is_address(data_path: str) -> bool:
-    """True if a `data_path` is on the hub."""
-    return data_path.startswith(PREFIXES)
 
 
 def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "benchmark.data_path") -> Path:

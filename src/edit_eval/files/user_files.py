@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import LARGEST
@@ -102,13 +102,6 @@ def number(written: str) -> float:
     if not abs(value) <= LARGEST:
         raise ValueError(written)
     return value
-
-
-def finite(given: Any) -> float:
-    """Returns a number of a JSON document. Raises `ValueError` for a text, a truth value, NaN and 1e308."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) <= LARGEST:
-        raise ValueError(f"no finite number: {str(given)[:50]!r}")
-    return float(given)
 
 
 def whole_number(written: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -11,7 +11,6 @@ from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.statistics.aggregates import Aggregate, Coverage
 from edit_eval.statistics.controls import BesideEdits, ControlNumbers
-from edit_eval.statistics.failures import ANY, FailureGroup
 from edit_eval.statistics.summary import GroupNumbers, Result, ScoreNumbers, Summary
 
 
@@ -255,18 +254,6 @@ def link_to_part(part: Entry, **more: object) -> str:
     """Returns a link to the samples of a score of an edit model by a judge; `more` narrows them down."""
     score = None if part.leads else part.score
     return link(model=part.edit_model, judge=part.judge, score=score, **more)
-
-
-def link_to_failures(failure: FailureGroup, battle_judges: Collection[str] = ()) -> str:
-    """Returns a link to the samples of an entry of the summary's `failures`, by its status and a search for its reason.
-
-    No filter can name a judge that compares, nor the two edit models of a battle.
-    """
-    # The reason has `ANY` in place of the sample's name: search for its longest stretch without one.
-    said = max(failure.reason.split(ANY), key=len).strip()
-    names = {"model": failure.edit_model, "judge": failure.judge, "score": failure.score}
-    names = {} if failure.judge in battle_judges else names
-    return link(**names, status=failure.status.value, search=said)
 
 
 def edit_side(edit_model: str, edit_seed: int, *, several: bool) -> str:

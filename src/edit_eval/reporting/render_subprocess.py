@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import runpy
 import signal
 import subprocess
 import sys
@@ -39,14 +38,14 @@ def report_files(run: Path) -> tuple[Path, ...]:
     return page_of(run), run / "report" / "summary.json"
 
 
-def render_report(run: Path, draw: Callable[[], int] | None = None) -> str:
+def render_report(run: Path, draw: Callable[[], int]) -> str:
     """Draws the report of the run in `run`; returns a note, or nothing.
 
-    By `draw`, which returns an exit code, in a copy of this process; where there can be none, and without it, by the
-    program `edit_eval.verbs.drawing`, which reads the run again. Raises `NotDrawn` if the report cannot be written; the
-    run's records stay as they were.
+    By `draw`, which returns an exit code, in a copy of this process; where there can be none, by the program
+    `edit_eval.verbs.drawing`, which reads the run again. Raises `NotDrawn` if the report cannot be written; the run's
+    records stay as they were.
     """
-    code, written = _run_fork(run, draw) if _can_fork() else _run_interpreter(run)
+    code, written = _run_fork(draw) if _can_fork() else _run_interpreter(run)
     if not code:
         return "" if locate("display", "page") else Text("no page is drawn: no display that draws one is installed")
     last = (written.strip().splitlines() or ["no message"])[-1]
@@ -75,7 +74,7 @@ def _can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
-def _run_fork(run: Path, draw: Callable[[], int] | None = None) -> tuple[int, str]:
+def _run_fork(draw: Callable[[], int]) -> tuple[int, str]:
     """Does the same with a fork of this process."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
@@ -85,7 +84,7 @@ def _run_fork(run: Path, draw: Callable[[], int] | None = None) -> tuple[int, st
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads that libraries keep for themselves, all idle
         copy = os.fork()
     if not copy:
-        _render_and_exit(run, draw, writing)
+        _render_and_exit(draw, writing)
     os.close(writing)
     try:
         with open(reading, encoding="utf-8", errors="replace") as written:
@@ -98,7 +97,7 @@ def _run_fork(run: Path, draw: Callable[[], int] | None = None) -> tuple[int, st
     return os.waitstatus_to_exitcode(ended), said
 
 
-def _render_and_exit(run: Path, draw: Callable[[], int] | None, errors: int) -> NoReturn:
+def _render_and_exit(draw: Callable[[], int], errors: int) -> NoReturn:
     """Draws, in the copy, and ends it; `errors` is where its errors go."""
     code = 1
     try:
@@ -111,15 +110,9 @@ def _render_and_exit(run: Path, draw: Callable[[], int] | None, errors: int) -> 
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", errors="backslashreplace")  # noqa: SIM115
         gc.freeze()  # of what the copied process has, nothing is looked at again
         gc.set_threshold(_COLLECTED_EVERY)
-        sys.argv = ["edit_eval.verbs.drawing", str(run)]
         if sys.path[:1] in ([""], [os.getcwd()]):  # as with -P
             del sys.path[0]
-        if draw:
-            sys.exit(draw())
-        runpy.run_module("edit_eval.verbs.drawing", run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-        sys.stderr.flush()
+        code = draw()
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()

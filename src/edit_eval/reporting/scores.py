@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import write_rows
-from edit_eval.records import Judgement, Results, Sample, Status
+from edit_eval.records import Edit, Judgement, Results, Status
 from edit_eval.statistics.battles import battle_outcome
 from edit_eval.text import Text
 
@@ -36,15 +36,31 @@ CELL = 32_000
 """Characters of what a judge says in a cell: a spreadsheet's cell takes 32,767."""
 
 
-def score_rows(results: Results) -> Iterator[tuple[Judgement, int | None, str, Status, str]]:
-    """Yields, for each score of each judgement that applies to its sample, the judgement, its edit's seed, the score's
-    name, status and reason."""
+Row = tuple[Judgement | Edit, Mapping[str, Any]]
+"""A record, and the values of columns that are not simply its own, or its sample's."""
+
+
+def score_rows(results: Results) -> Iterator[Row]:
+    """Yields a row for each score of each judgement that applies to its sample."""
     seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
     for judgement in results.judgements:
         seed = seeds.get((judgement.sample_id, judgement.edit_model, judgement.edit_seed))
-        for name in results.scoring[judgement.judge].scales:
+        scoring = results.scoring[judgement.judge]
+        for name in scoring.scales:
             if (outcome := judgement.outcome(name)) is not None:
-                yield judgement, seed, name, *outcome
+                yield (
+                    judgement,
+                    {
+                        "seed": seed,
+                        "score_name": name,
+                        "headline": name == scoring.headline,
+                        "status": outcome[0].value,
+                        "score": judgement.scores.get(name),
+                        "spread": judgement.spread.get(name),
+                        "why_no_score": outcome[1],
+                        "judge_says": judge_says(judgement),
+                    },
+                )
 
 
 def write_scores(results: Results, file: TextIO) -> None:
@@ -53,22 +69,12 @@ def write_scores(results: Results, file: TextIO) -> None:
     `edit_seed` counts the edits of a sample from 0, `seed` is the seed given to the edit model. Scores have all their
     digits; for a missing one, `why_no_score` says why. `spread` is the standard deviation between several readings.
     """
-    write_rows(file, COLUMNS, _rows(results))
 
+    def cell(name: str, judgement: Judgement | Edit, own: Mapping[str, Any]) -> str | int:
+        value = own[name] if name in own else getattr(judgement, name)
+        return "" if value is None else repr(float(value)) if KINDS.get(name) is float else value
 
-def _rows(results: Results) -> Iterator[tuple[str | int, ...]]:
-    for judgement, seed, name, status, reason in score_rows(results):
-        score_and_spread = judgement.scores.get(name), judgement.spread.get(name)
-        numbers = ["" if number is None else repr(float(number)) for number in score_and_spread]
-        whose = (
-            judgement.sample_id,
-            judgement.category,
-            judgement.edit_model,
-            judgement.judge,
-            judgement.edit_seed,
-            "" if seed is None else seed,
-        )
-        yield (*whose, judgement.repeat, name, status.value, *numbers, reason, judge_says(judgement))
+    write_rows(file, COLUMNS, ([cell(name, *row) for name in COLUMNS] for row in score_rows(results)))
 
 
 def judge_says(judgement: Judgement) -> str:
@@ -118,76 +124,15 @@ def write_replies(results: Results, file: TextIO) -> None:
 LIBRARIES = ("pandas", "pyarrow")
 """The first one installed is used."""
 
-_SAMPLE = {
-    "sample_id": str,
-    "category": str,
-    "difficulty": str,
-    "cluster": str,  # what belongs together statistically: the source image's digest, or the benchmark's own name
+KINDS: Mapping[str, type] = {
+    **dict.fromkeys(("edit_seed", "seed", "repeat", "asked", "width", "height"), int),
+    **dict.fromkeys(("score", "spread", "share", "seconds"), float),
+    "headline": bool,
 }
-_SCORES = {
-    **_SAMPLE,
-    "edit_model": str,
-    "judge": str,
-    "edit_seed": int,  # which of the sample's edits, from 0
-    "seed": int,  # as given to the edit model
-    "repeat": int,  # from 0
-    "score_name": str,
-    "headline": bool,  # whether this is the score that coverage and comparisons count
-    "status": str,
-    "score": float,  # missing exactly where the status is not `ok`
-    "spread": float,  # standard deviation between readings, n - 1; missing with one reading
-    "why_no_score": str,
-    "judge_says": str,
-}
-_JUDGEMENTS = {
-    **_SAMPLE,
-    "edit_model": str,
-    "judge": str,
-    "edit_seed": int,
-    "repeat": int,
-    "score_name": str,  # of the headline
-    "status": str,
-    "score": float,
-    "why_no_score": str,
-    "answer": str,  # the judge's replies, unchanged
-    "asked": int,  # the most times it was asked any one question
-    "seconds": float,
-    "device": str,
-}
-_BATTLES = {
-    **_SAMPLE,
-    "edit_model": str,
-    "other": str,
-    "judge": str,
-    "edit_seed": int,
-    "repeat": int,
-    "score_name": str,
-    "outcome": str,  # `first`, `second`, `tie`, `contradiction`, `missing`
-    "share": float,  # of the first edit, the mean over both orders; missing where the outcome is
-    "status": str,
-    "why_no_score": str,
-    "answer": str,
-}
-_EDITS = {
-    **_SAMPLE,
-    "instruction": str,
-    "edit_model": str,
-    "edit_seed": int,
-    "seed": int,
-    "status": str,
-    "reason": str,
-    "source": str,  # the file of the (first) source
-    "image": str,  # the file of the edit; empty without one
-    "width": int,  # in pixels, 0 without an edit
-    "height": int,
-    "seconds": float,
-    "device": str,
-    "flags": str,  # `identical_to_source other_aspect_ratio`
-    "made_in": str,  # the column whose edit it is, if it was kept from an earlier round
-}
-
-Columns = Mapping[str, type]
-Rows = Iterator[Sequence[Any]]
+"""Types of columns; all others are texts."""
+_SAMPLE = {"sample_id": "id", "category": "category", "difficulty": "difficulty", "cluster": "cluster"}
+"""Columns of every frame, and what a sample calls them. A cluster belongs together statistically: the source image's
+digest, or the benchmark's own name."""
 
 
 def frame(results: Results, of: str, library: str | None) -> Any:
@@ -197,8 +142,12 @@ def frame(results: Results, of: str, library: str | None) -> Any:
         raise ConfigurationError(Text("to_frame({!r}): there is no such frame{}", of, meant))
     taken = _library(library)
     columns, rows_of = FRAMES[of]
-    rows = list(rows_of(results))
-    values = {name: [_clean(row[place]) for row in rows] for place, name in enumerate(columns)}
+    samples = {sample.id: sample for sample in results.samples}
+    values: dict[str, list[Any]] = {name: [] for name in columns}
+    for record, own in rows_of(results):
+        whose = {**{name: getattr(samples[record.sample_id], theirs) for name, theirs in _SAMPLE.items()}, **own}
+        for name, cells in values.items():
+            cells.append(_clean(whose[name] if name in whose else getattr(record, name)))
     if taken == "pandas":
         pandas = importlib.import_module("pandas")
         return pandas.DataFrame({name: pandas.Series(values[name], dtype=kind) for name, kind in columns.items()})
@@ -222,90 +171,73 @@ def _clean(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
-def _sample_lookup(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
-    samples = {sample.id: sample for sample in results.samples}
-
-    def parts_of(name: str) -> tuple[str, str, str, str]:
-        sample: Sample = samples[name]
-        return sample.id, sample.category, sample.difficulty, sample.cluster
-
-    return parts_of
-
-
-def _scores(results: Results) -> Rows:
-    sample = _sample_lookup(results)
-    for judgement, seed, name, status, reason in score_rows(results):
-        leads = name == results.scoring[judgement.judge].headline
-        about = (judgement.edit_model, judgement.judge, judgement.edit_seed, seed, judgement.repeat, name, leads)
+def _judgements(judgements: Sequence[Judgement]) -> Iterator[Row]:
+    for judgement in judgements:
         yield (
-            *sample(judgement.sample_id),
-            *about,
-            status.value,
-            judgement.scores.get(name),
-            judgement.spread.get(name),
-            reason,
-            judge_says(judgement),
+            judgement,
+            {
+                "score_name": judgement.headline,
+                "status": judgement.status.value,
+                "why_no_score": judgement.reason,
+                "asked": judgement.answers,
+            },
         )
 
 
-def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
-    sample = _sample_lookup(results)
-    for judgement in which:
-        yield (
-            *sample(judgement.sample_id),
-            judgement.edit_model,
-            judgement.judge,
-            judgement.edit_seed,
-            judgement.repeat,
-            judgement.headline,
-            judgement.status.value,
-            judgement.score,
-            judgement.reason,
-            judgement.answer,
-            judgement.answers,
-            judgement.seconds,
-            judgement.device,
-        )
-
-
-def _battles(results: Results) -> Rows:
-    sample = _sample_lookup(results)
+def _battles(results: Results) -> Iterator[Row]:
     for battle in results.battles:
-        whose = battle.edit_model, battle.other, battle.judge, battle.edit_seed, battle.repeat
         for name in results.scoring[battle.judge].scales:
             if (outcome := battle.outcome(name)) is not None:
-                status, reason = outcome
-                came = battle_outcome(battle, name).value, battle.scores.get(name), status.value
-                yield (*sample(battle.sample_id), *whose, name, *came, reason or battle.reason, battle.answer)
+                yield (
+                    battle,
+                    {
+                        "score_name": name,
+                        "outcome": battle_outcome(battle, name).value,
+                        "share": battle.scores.get(name),
+                        "status": outcome[0].value,
+                        "why_no_score": outcome[1] or battle.reason,
+                    },
+                )
 
 
-def _edits(results: Results) -> Rows:
-    folder, sample = Path(os.path.abspath(results.directory)), _sample_lookup(results)
-    samples = {sample.id: sample for sample in results.samples}
+def _edits(results: Results) -> Iterator[Row]:
+    folder, samples = Path(os.path.abspath(results.directory)), {sample.id: sample for sample in results.samples}
     for edit in results.edits:
         about = samples[edit.sample_id]
         image = str(folder / edit.image) if edit.image else ""
-        yield (
-            *sample(edit.sample_id),
-            *(about.instruction, edit.edit_model, edit.edit_seed, edit.seed, edit.status.value, edit.reason),
-            *(
-                about.source,
-                image,
-                edit.width,
-                edit.height,
-                edit.seconds,
-                edit.device,
-                " ".join(edit.flags),
-                edit.made_in,
-            ),
-        )
+        own = {"instruction": about.instruction, "source": about.source, "image": image}
+        yield edit, {**own, "status": edit.status.value, "flags": " ".join(edit.flags)}
 
 
-FRAMES: Mapping[str, tuple[Columns, Callable[[Results], Rows]]] = {
-    "scores": (_SCORES, _scores),
-    "judgements": (_JUDGEMENTS, lambda results: _judgements(results, results.judgements)),
-    "edits": (_EDITS, _edits),
-    "battles": (_BATTLES, _battles),
-    "controls": (_JUDGEMENTS, lambda results: _judgements(results, results.controls)),
+def _columns(names: str) -> Mapping[str, type]:
+    return {name: KINDS.get(name, str) for name in (*_SAMPLE, *names.split())}
+
+
+# Seeds of edits and repeats count from 0; `seed` is as given to the edit model. A score is missing exactly where the
+# status is not `ok`, a share where the outcome (`first`, `second`, `tie`, `contradiction`, `missing`) is. `headline`
+# says whether coverage and comparisons count this score; `asked` is the most times that any one question was put;
+# sources and images are files; `made_in` is the column whose edit it is, if it was kept from an earlier round.
+_OF_JUDGEMENT = _columns(
+    "edit_model judge edit_seed repeat score_name status score why_no_score answer asked seconds device"
+)
+FRAMES: Mapping[str, tuple[Mapping[str, type], Callable[[Results], Iterator[Row]]]] = {
+    "scores": (
+        _columns(
+            "edit_model judge edit_seed seed repeat score_name headline status score spread why_no_score judge_says"
+        ),
+        score_rows,
+    ),
+    "judgements": (_OF_JUDGEMENT, lambda results: _judgements(results.judgements)),
+    "edits": (
+        _columns(
+            "instruction edit_model edit_seed seed status reason source image width height seconds device flags made_in"
+        ),
+        _edits,
+    ),
+    "battles": (
+        _columns("edit_model other judge edit_seed repeat score_name outcome share status why_no_score answer"),
+        _battles,
+    ),
+    "controls": (_OF_JUDGEMENT, lambda results: _judgements(results.controls)),
 }
 """Each frame: its columns with their types, and its rows. Controls are judgements of pictures made by no edit model."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -121,20 +120,6 @@ def print_with_head(console: Console, head: Styled | str, body: Styled) -> None:
         line.rstrip()
         console.print(line, soft_wrap=True)
         start = Styled(" " * start.cell_len)
-
-
-def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
-    """Prints names and values.
-
-    Text is wrapped in its column; a path, which cannot be, stays whole so that it can be copied.
-    """
-    rows = [(translate(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
-    column = max((cell_len(name) for name, _ in rows), default=0)
-    for name, lines in rows:
-        head = Styled(" " * (indent + 2)).append(pad_text(name, column), style="dim").append("  ")
-        for line in lines or [""]:
-            print_with_head(console, head, Styled(line))
-            head = Styled(" " * head.cell_len)
 
 
 def _breaks_between_characters() -> bool:

@@ -19,7 +19,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from edit_eval.records import JUDGE_FAILED, Judgement, Reading, Results
+from edit_eval.records import JUDGE_FAILED, Judgement, Results
 from edit_eval.statistics.aggregates import Coverage, RequiredCoverage
 from edit_eval.statistics.failure_rates import failure_interval
 from edit_eval.statistics.families import Correction
@@ -178,16 +178,6 @@ def battle_outcome(judgement: Judgement, score: str) -> BattleOutcome:
     if len(leans) > 1:
         return BattleOutcome.CONTRADICTION
     return BattleOutcome.FIRST if leans == {1.0} else BattleOutcome.SECOND
-
-
-def preference_of(judgement: Judgement, question: str, reading: Reading) -> tuple[str, str | None]:
-    """Returns the edit model whose edit a question showed first, and the preferred one: "" is a tie, None no answer."""
-    order = BACKWARD if question.endswith(f".{BACKWARD}") else FORWARD
-    first = judgement.other if order == BACKWARD else judgement.edit_model
-    share = next((value for name, value in reading.values.items() if name.endswith(f".{order}")), None)
-    if share is None or share == 0.5:
-        return first, None if share is None else ""
-    return first, judgement.edit_model if share > 0.5 else judgement.other
 
 
 def battles_by_judge(

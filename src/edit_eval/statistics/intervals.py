@@ -376,52 +376,6 @@ def _doubt(spread: bool, clusters: int, freedom: float, worth: float) -> str | N
     return "too_uneven" if freedom < FEWEST_FREEDOM - 1e-9 or worth < FEWEST_WORTH - 1e-9 else None
 
 
-@dataclass(frozen=True)
-class Jackknife:
-    """The uncertainty of a statistic; see `jackknife`."""
-
-    standard_error: float
-    freedom: float
-    asymmetry: float
-    of_others: float
-    """The second stratum's part of the squared standard error."""
-
-    def interval(self, value: float) -> list[float]:
-        """Returns `[low, high]`, 95 %, around the statistic of all images (`hull_interval`)."""
-        return list(hull_interval(value, self.standard_error, self.freedom, self.asymmetry))
-
-    def p_value(self, value: float) -> float:
-        """Returns the two-sided p of "the statistic is 0", above .05 exactly where `interval` contains it."""
-        return hull_p_value(value, self.standard_error, self.freedom, self.asymmetry)
-
-
-def jackknife(
-    own: FloatArray, others: FloatArray, freedom: float, freedom_of_others: float, *, level: float
-) -> Jackknife | None:
-    """Estimates the error of a statistic by deleting each image in turn from two strata of k and u images.
-
-    `own` and `others` are the statistic without each image of the one and of the other stratum, whose degrees of
-    freedom are given; `others` may be empty. With theta(g) and their mean m in each stratum (Wolter, Introduction to
-    Variance Estimation, 2007, chapter 4; the freedom is Satterthwaite's):
-
-        V1 = (k - 1) / k sum (theta(g) - m)^2,   V2 = (u - 1) / u sum (theta(g) - m)^2,   SE^2 = V1 + V2
-        freedom = SE^4 / (V1^2 / freedom1 + V2^2 / freedom2)
-        a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
-
-    Returns None if the first stratum has no spread but rounding (1e-12 of `level`, the largest value that went into
-    it): nothing shows how far off the statistic may be.
-    """
-    e = own.mean() - own
-    of_own = (len(own) - 1) / len(own) * float((e**2).sum())
-    of_others = float(others.var() * (len(others) - 1)) if len(others) > 1 else 0.0
-    if math.sqrt(of_own) <= 1e-12 * max(1.0, level):
-        return None
-    square = of_own + of_others
-    inverse = of_own**2 / freedom + (of_others**2 / freedom_of_others if of_others else 0.0)
-    asymmetry = float((e**3).sum() / (e**2).sum() ** 1.5) * (of_own / square) ** 1.5
-    return Jackknife(math.sqrt(square), square**2 / inverse, asymmetry, of_others)
-
-
 def worth(sizes: FloatArray | IntArray) -> float:
     """Returns the number of equal clusters these are worth: 1 / (sum of their squared shares)."""
     shares = sizes / sizes.sum()

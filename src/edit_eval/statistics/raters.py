@@ -11,7 +11,6 @@ import statistics
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -26,7 +25,7 @@ from edit_eval.statistics.votes import Rating, Vote
 Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, one that measures, or one recorded elsewhere, by people who rate
 or vote; or by several raters together."""
-_SHARE = Scale(lowest=0, highest=1)
+SHARE = Scale(lowest=0, highest=1)
 """Scale of answers about two edits: the first one's share."""
 _ENOUGH = 10
 """Number of edits below which the same words may come twice by chance."""
@@ -159,30 +158,7 @@ def voters_of(votes: Iterable[Vote]) -> list[Rater]:
         item = Item.from_pair(vote.left, vote.right, vote.sample_id, vote.edit_seed)
         share = vote.share_of_left if vote.left == item.edit_model else 1 - vote.share_of_left
         by_rater.setdefault(vote.rater, {}).setdefault(item, []).append(share)
-    return [Rater(rater, "voted", "", _SHARE, by_rater[rater]) for rater in sorted(by_rater)]
-
-
-def comparers_of(results: Results) -> list[Rater]:
-    """Returns the judges of a run that compare edits, by their headlines: as voters, over both orders."""
-    by_judge: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
-    for battle in results.battles:
-        if battle.score is not None:
-            item = Item.from_pair(battle.edit_model, battle.other, battle.sample_id, battle.edit_seed)
-            share = battle.score if battle.edit_model == item.edit_model else 1 - battle.score
-            by_judge[battle.judge].setdefault(item, []).append(share)
-    return [Rater(judge, "asked", "", _SHARE, answers) for judge, answers in by_judge.items()]
-
-
-def as_voter(judge: Rater) -> Rater:
-    """Returns a judge of single edits as if it had voted on every two edits of a sample, for the one scored higher."""
-    of_samples: dict[tuple[str, int], list[tuple[str, float]]] = {}
-    for (model, sample, seed, _), value in judge.upward.items():
-        of_samples.setdefault((sample, seed), []).append((model, value))
-    answers = {}
-    for (sample, seed), scored in of_samples.items():
-        for (first, of_first), (second, of_second) in combinations(sorted(scored), 2):
-            answers[Item(first, sample, seed, second)] = [0.5 + 0.5 * float(np.sign(of_first - of_second))]
-    return replace(judge, scale=_SHARE, answers=answers)
+    return [Rater(rater, "voted", "", SHARE, by_rater[rater]) for rater in sorted(by_rater)]
 
 
 def as_one(name: str, raters: Sequence[Rater]) -> Rater:

@@ -29,7 +29,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -735,31 +735,3 @@ def is_written_by_us(name: str) -> bool:
         return True
     match = re.fullmatch(pattern, rest, re.DOTALL)
     return match is not None and (top != "anchors" or is_written_by_us(match["run"]))
-
-
-def list_run_files(run: Path) -> tuple[list[Path], int]:
-    """Returns the files of a run that we wrote, the mark last, and the number of other files. Follows no links."""
-    ours, others = [], 0
-    for parent, folders, names in os.walk(run):
-        linked = [name for name in folders if os.path.islink(os.path.join(parent, name))]
-        for name in (*names, *linked):
-            path = Path(parent, name)
-            if name not in linked and is_written_by_us(path.relative_to(run).as_posix()):
-                ours.append(path)
-            else:
-                others += 1
-    return sorted(ours, key=lambda path: (path.name == MARK and path.parent == run, path)), others
-
-
-def folders_left(run: Path, gone: Sequence[Path]) -> Iterator[Path]:
-    """Yields the folders of the deleted files and all that we make, the innermost first, the run last."""
-    inner = {folder for path in gone for folder in path.parents if folder.is_relative_to(run)}
-    inner |= {run / name for name, beneath in _WRITTEN.items() if beneath is not None} | {run}
-    yield from sorted(inner, key=lambda folder: (-len(folder.parts), folder))
-
-
-def remove_empty(folders: Iterator[Path]) -> None:
-    """Removes the folders that are empty."""
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.rmdir()

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -34,7 +34,6 @@ from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, load_run_journals, refuse_to_resume, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard, image_name, refuse_copy, what_mends
-from edit_eval.store.votes import carry_votes
 from edit_eval.text import Text, join_texts, pluralize
 
 RUNS = Path("runs")
@@ -43,6 +42,8 @@ DESCRIBED_BEFORE = 3
 """Differences that a note lists before it says "and N more"."""
 LOOKED_AT = 20
 """Earlier runs of a configuration that are searched, newest first."""
+CarryVotes = Callable[[Path, Path, Sequence[Edit]], int]
+"""Copies people's votes on these edits from one run to another; returns how many were new (`votes.carry_votes`)."""
 
 
 def failure_statuses(names: Collection[str]) -> frozenset[Status]:
@@ -163,7 +164,13 @@ class Place:
             directory.end()
 
     def load_matrix(
-        self, directory: RunDirectory, now: Experiment, retry: Collection[Status], *, verify: bool = False
+        self,
+        directory: RunDirectory,
+        now: Experiment,
+        retry: Collection[Status],
+        carry_votes: CarryVotes,
+        *,
+        verify: bool = False,
     ) -> tuple[Matrix, list[str]]:
         """Returns the matrix filled from the folder's journals and from other runs, with notes for the user.
 
@@ -176,7 +183,7 @@ class Place:
         else:
             directory.damage = known.damage
             matrix, notes = known.matrix, known.notes
-        taken = [reuse(other, directory, matrix) for other in self.others]
+        taken = [reuse(other, directory, matrix, carry_votes) for other in self.others]
         refuse_to_resume(matrix, directory.path)
         return matrix, [*notes, *taken, directory.damage.note]
 
@@ -396,7 +403,7 @@ def previous_evaluation_note(directory: RunDirectory, now: Experiment) -> str:
     )
 
 
-def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
+def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix, carry_votes: CarryVotes) -> str:
     """Copies successful edits and replies with equal keys from `source` into this run.
 
     People's votes on these edits come with them. Returns a one-line count.
@@ -421,10 +428,10 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
     judged, waiting = _reuse_replies(source, directory, matrix)
     matrix.critiques.apply_critiques()
     directory.sync()
-    counts = pluralize(taken, "edit"), pluralize(judged, "judgement")
-    taken_over = Text("{}: {} and {} are reused", source.path, *counts)
+    counts = [pluralize(taken, "edit"), pluralize(judged, "judgement")]
     if votes := carry_votes(source.path, directory.path, matrix.edits):
-        taken_over = Text("{}: {}, {} and {} are reused", source.path, *counts, pluralize(votes, "vote"))
+        counts.append(pluralize(votes, "vote"))
+    taken_over = Text("{}: {: and } are reused", source.path, counts)
     if waiting:
         return Text("{}; and of {}, each as soon as an edit has its pixels", taken_over, pluralize(waiting, "answer"))
     return taken_over

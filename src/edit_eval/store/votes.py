@@ -6,7 +6,6 @@ votes/0001.jsonl          one line per vote; each process that collects votes wr
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,10 +14,8 @@ from typing import Any
 
 import msgspec
 
-from edit_eval.errors import ConfigurationError
-from edit_eval.files.new import refuse_existing, write_atomically, write_rows
 from edit_eval.records import Edit, Sample, Status
-from edit_eval.statistics.votes import CHOICES, Vote, ratings_of
+from edit_eval.statistics.votes import CHOICES, Vote
 from edit_eval.store.journal import Damage, Segment, read, segments
 from edit_eval.text import Text
 
@@ -173,27 +170,3 @@ def carry_votes(source: Path, run: Path, edits: Iterable[Edit]) -> int:
     with closing(Ballot(run)) as ballot:
         ballot.add(*new)
     return len(new)
-
-
-# -- as files --
-
-SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
-EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
-
-
-def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:
-    """Writes people's scores of edits, or every vote, as CSV. Raises `ConfigurationError` if there is none."""
-    if not votes.lines:
-        raise ConfigurationError(Text("there are no votes yet; `edit-eval view RUN` collects them"))
-    if every:
-        names: tuple[str, ...] = EVERY
-        rows = [[line.sample, *(getattr(line, name) for name in names[1:])] for line in votes.lines]
-    else:
-        names, ratings = SCORES, ratings_of(votes.to_votes(samples))
-        rows = [[getattr(rating, name) for name in names] for rating in ratings]
-    if str(file) == "-":
-        write_rows(sys.stdout, names, rows)
-        return
-    refuse_existing(file, force=force)
-    with write_atomically(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
-        write_rows(out, names, rows)

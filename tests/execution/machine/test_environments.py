@@ -26,13 +26,13 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine import environments
 from edit_eval.execution.machine.environments import (
     conda_interpreter,
-    create_environment,
     interpreter,
     layers_zip,
     uv_folder,
     uv_interpreter,
     worker_command,
 )
+from edit_eval.plugins.lookup.environments import create_environment
 from edit_eval.run import Run, evaluate
 
 ROOT = Path(edit_eval.__file__).parent

@@ -13,11 +13,12 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.execution.machine import environments
 from edit_eval.execution.machine.environments import install_command, install_line, make_environment
+from edit_eval.plugins.lookup.environments import PACKAGES, requirements_for
 
 
 def test_what_is_needed_is_said_once_in_the_metadata() -> None:
-    edit, judge = environments.requirements_for("edit"), environments.requirements_for("judge")
-    assert {r.partition(">")[0] for r in edit} == {*environments.PACKAGES["edit"]}
+    edit, judge = requirements_for("edit"), requirements_for("judge")
+    assert {r.partition(">")[0] for r in edit} == {*PACKAGES["edit"]}
     assert all(">=" in requirement for requirement in edit), "a package without a bound in pyproject's extra"
     assert {*judge} == {r for r in edit if not r.startswith(("diffusers", "peft", "ftfy"))}
 
@@ -28,7 +29,7 @@ def test_where_the_package_is_not_installed_nothing_is_guessed(monkeypatch: pyte
 
     monkeypatch.setattr(metadata, "requires", absent)
     with pytest.raises(ConfigurationError, match="not installed as a package"):
-        environments.requirements_for("judge")
+        requirements_for("judge")
 
 
 def test_the_command_for_a_person() -> None:

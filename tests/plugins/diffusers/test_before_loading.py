@@ -19,11 +19,11 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
+from edit_eval.plugins.lookup.components import description_document, print_description
 from edit_eval.plugins.preparation import checks
 from edit_eval.plugins.preparation.fitting import weights_of
 from edit_eval.plugins.preparation.prediction import durations_of
 from edit_eval.records import Picture, Sample
-from edit_eval.reporting.components import description_document, print_description
 from imagined_tasks import make_plan
 
 KLEIN, LONGCAT = "black-forest-labs/FLUX.2-klein-4B", "meituan-longcat/LongCat-Image-Edit"

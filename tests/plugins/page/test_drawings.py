@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace as changed
 
 from edit_eval.errors import NotDrawn
+from edit_eval.plugins.charts.parts import Axis, axis_of, axis_step
 from edit_eval.plugins.page.time_charts import timeline, utilisation
 from edit_eval.records import Activity, Results, RunTelemetry, Scale
-from edit_eval.reporting.chart_parts import Axis, axis_of, axis_step
-from edit_eval.reporting.render_subprocess import render_report
+from edit_eval.run import Run
 from edit_eval.statistics.timing import RunTiming
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report
@@ -135,7 +135,7 @@ def test_nothing_recorded_is_nothing_drawn(complete: Report) -> None:
 
 def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(NotDrawn, match=r"could not be drawn \(.*RunDirectoryError: .*is not a run directory") as caught:
-        render_report(tmp_path)
+        Run(tmp_path).write_report()
     assert caught.value.exit_code == 1
     assert caught.value.run_dir == tmp_path
 
@@ -147,8 +147,8 @@ def test_a_copy_of_the_process_fails_in_the_same_words(tmp_path: Path) -> None:
 import pathlib, sys, edit_eval.run
 from edit_eval.reporting import render_subprocess as apart
 assert apart._can_fork()
-for way in (apart._run_fork, apart._run_interpreter):
-    code, told = way(pathlib.Path(sys.argv[1]))
+run = pathlib.Path(sys.argv[1])
+for code, told in (apart._run_fork(lambda: edit_eval.run.Run(run).results), apart._run_interpreter(run)):
     print(code, told.splitlines()[-1])
 """
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)

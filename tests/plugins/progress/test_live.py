@@ -295,7 +295,7 @@ def threading_names() -> set[str]:
 
 PROGRAM = """
 import sys, termios
-from edit_eval import evaluate, evaluation
+from edit_eval import evaluate, run
 from edit_eval.plugins.progress.progress import Progress
 
 class Pausing:
@@ -312,11 +312,11 @@ progress = Progress.of("auto")
 sys.stderr.write(f"mode: {progress.mode}\\n")
 before = sys.stderr
 paused = sys.argv[3] == "paused"
-evaluation.watch_run = lambda configuration: Pausing(progress) if paused else progress
-run = evaluate(sys.argv[1], run_dir=sys.argv[2], report=False)
+run.watch_run = lambda configuration: Pausing(progress) if paused else progress
+made = evaluate(sys.argv[1], run_dir=sys.argv[2], report=False)
 assert progress.failure is None, repr(progress.failure)
 assert paused or sys.stderr is before
-print("scored", run.summary.coverage.scored)
+print("scored", made.summary.coverage.scored)
 """
 
 

@@ -26,13 +26,13 @@ from edit_eval.execution.contract import (
     Records,
     Specifications,
     Users,
-    Watcher,
     WorkerSpecification,
 )
 from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadRetries, weigh_request
 from edit_eval.execution.engine.cost_budget import CostBudget
 from edit_eval.execution.machine.environments import with_install_line
 from edit_eval.execution.machine.memory import memory_advice, memory_figures
+from edit_eval.execution.spectator import Spectator
 from edit_eval.records import model_title
 from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
@@ -86,7 +86,7 @@ class Engine:
         policy: Policy,
         work: Work,
         records: Records,
-        watcher: Watcher,
+        watcher: Spectator,
         specifications: Specifications,
         *,
         growth: Growth = lambda gpus: {},

@@ -283,39 +283,10 @@ def _lock_folder(folder: Path, when_waiting: Callable[[], None]) -> Iterator[Non
         lock.release()
 
 
-def create_environment(
-    folder: Path, kind: str, *, constraints: Sequence[Path] = (), python: str = "", shown: bool = False
-) -> str:
-    """Makes an environment for an edit model (`edit`) or a judge (`judge`); returns its line for the YAML's `params`.
-
-    An existing one is completed. `constraints` are files as `pip install -c` takes them, `python` is the interpreter
-    it is made from (default: this one), `shown` lets the installer write to the terminal. Raises `ConfigurationError`.
-    """
-    requirements = requirements_for(kind)
-    for path in constraints:
-        if not path.is_file():
-            raise ConfigurationError(Text("--constraint {}: no such file", path))
-    folder = folder.expanduser().absolute()
-    if folder.exists() and not (folder / "pyvenv.cfg").is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigurationError(Text("{} already exists and is not an environment; give a new folder", folder))
-    made = make_environment(folder, requirements, constraints=constraints, python=python, shown=shown)
-    return f"python: {made if _is_plain(made) else json.dumps(made, ensure_ascii=False)}"
-
-
-def _is_plain(text: str) -> bool:
-    """True if YAML reads the text unquoted."""
-    return not any(sign in text for sign in (": ", " #", '"', "'", "\n")) and not text.endswith(":")
-
-
 # -- making them: with uv if it is there, otherwise with Python's own venv and pip --
 #
 # The requirements of edit-eval's own models are stated once, in the metadata: the extra `diffusers`, Pillow's bound.
 
-PACKAGES = {
-    "edit": ("pillow", "torch", "diffusers", "transformers", "accelerate", "safetensors", "peft", "ftfy"),
-    "judge": ("pillow", "torch", "transformers", "accelerate", "safetensors"),
-}
-"""Packages that `edit-eval env create DIR --for KIND` installs."""
 
 EXTRAS = ("diffusers", "openai", "metrics")
 """Extras of edit-eval that models need."""
@@ -350,14 +321,6 @@ def _read_requirements() -> dict[str, tuple[str, str]]:
         if name and (not marker or (extra and extra[1] in EXTRAS)):
             requirements.setdefault(name[0].lower(), (requirement, extra[1] if extra else ""))
     return requirements
-
-
-def requirements_for(kind: str) -> list[str]:
-    """Returns the requirements of an edit model (`edit`) or a judge (`judge`). Raises `ConfigurationError`."""
-    if kind not in PACKAGES:
-        raise ConfigurationError(Text("--for {}: an environment is made for {: or }", kind, PACKAGES))
-    known = bounds()
-    return [known.get(name, name) for name in PACKAGES[kind]]
 
 
 def find_uv() -> str | None:

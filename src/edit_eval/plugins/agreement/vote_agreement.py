@@ -11,7 +11,7 @@ import numpy as np
 
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import cluster_codes, estimate
-from edit_eval.statistics.raters import Rater, as_one, as_voter, comparers_of, image_of, judges_of, voters_of
+from edit_eval.statistics.raters import SHARE, Item, Rater, as_one, image_of, judges_of, voters_of
 from edit_eval.statistics.votes import SHARES, Vote
 
 _Image = Callable[[str], str]
@@ -101,3 +101,26 @@ def _compare_voters(raters: Sequence[Rater], image: _Image) -> Agreed | None:
             items.add(item)
             outcomes.append((image(item.sample_id), _alike(first.values[item], second.values[item])))
     return _estimate_agreement(sorted(outcomes), len(items)) if outcomes else None
+
+
+def comparers_of(results: Results) -> list[Rater]:
+    """Returns the judges of a run that compare edits, by their headlines: as voters, over both orders."""
+    by_judge: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
+    for battle in results.battles:
+        if battle.score is not None:
+            item = Item.from_pair(battle.edit_model, battle.other, battle.sample_id, battle.edit_seed)
+            share = battle.score if battle.edit_model == item.edit_model else 1 - battle.score
+            by_judge[battle.judge].setdefault(item, []).append(share)
+    return [Rater(judge, "asked", "", SHARE, answers) for judge, answers in by_judge.items()]
+
+
+def as_voter(judge: Rater) -> Rater:
+    """Returns a judge of single edits as if it had voted on every two edits of a sample, for the one scored higher."""
+    of_samples: dict[tuple[str, int], list[tuple[str, float]]] = {}
+    for (model, sample, seed, _), value in judge.upward.items():
+        of_samples.setdefault((sample, seed), []).append((model, value))
+    answers = {}
+    for (sample, seed), scored in of_samples.items():
+        for (first, of_first), (second, of_second) in combinations(sorted(scored), 2):
+            answers[Item(first, sample, seed, second)] = [0.5 + 0.5 * float(np.sign(of_first - of_second))]
+    return replace(judge, scale=SHARE, answers=answers)

@@ -29,16 +29,7 @@ from edit_eval.execution.machine.environments import uv_folder
 from edit_eval.files.durable import TEMPORARY
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.store.run_directory import (
-    MARK,
-    SHARDS,
-    RunDirectory,
-    folders_left,
-    is_marked,
-    list_run_files,
-    remove_empty,
-    shards_at_work,
-)
+from edit_eval.store.run_directory import MARK, OURS, SHARDS, RunDirectory, is_marked, is_written_by_us, shards_at_work
 from edit_eval.store.run_folders import RegisteredRun, list_registered_runs
 from edit_eval.text import Text
 
@@ -431,3 +422,31 @@ def _remove(path: Path) -> int:
     except OSError:
         return size - _weight([path])[0] if os.path.lexists(path) else size
     return size
+
+
+def list_run_files(run: Path) -> tuple[list[Path], int]:
+    """Returns the files of a run that we wrote, the mark last, and the number of other files. Follows no links."""
+    ours, others = [], 0
+    for parent, folders, names in os.walk(run):
+        linked = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        for name in (*names, *linked):
+            path = Path(parent, name)
+            if name not in linked and is_written_by_us(path.relative_to(run).as_posix()):
+                ours.append(path)
+            else:
+                others += 1
+    return sorted(ours, key=lambda path: (path.name == MARK and path.parent == run, path)), others
+
+
+def folders_left(run: Path, gone: Sequence[Path]) -> Iterator[Path]:
+    """Yields the folders of the deleted files and all entries that we make, the innermost first, the run last."""
+    inner = {folder for path in gone for folder in path.parents if folder.is_relative_to(run)}
+    inner |= {run / name for name in OURS} | {run}
+    yield from sorted(inner, key=lambda folder: (-len(folder.parts), folder))
+
+
+def remove_empty(folders: Iterator[Path]) -> None:
+    """Removes the folders that are empty."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()

@@ -18,7 +18,8 @@ import msgspec
 from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import drop_removed_parameters, mask_secrets
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.hub import is_address, local_path
+from edit_eval.files.addresses import is_address
+from edit_eval.files.hub import local_path
 from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, RunProvenance, Sample, Scoring, Status

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypedDict
 
 from edit_eval.records import Edit, Judgement, Reading, Status
-from edit_eval.statistics.battles import BattleOutcome, battle_outcome, preference_of
+from edit_eval.reporting.entries import link
+from edit_eval.statistics.battles import BattleOutcome, battle_outcome
+from edit_eval.statistics.failures import ANY, FailureGroup
+from edit_eval.statistics.votes import BACKWARD, FORWARD
 
 
 class BattleAnswer(TypedDict):
@@ -78,3 +81,25 @@ def _answer(battle: Judgement, question: str, number: int, reading: Reading) -> 
         "first": first,
         "prefers": prefers,
     }
+
+
+def link_to_failures(failure: FailureGroup, battle_judges: Collection[str] = ()) -> str:
+    """Returns a link to the samples of an entry of the summary's `failures`, by its status and a search for its reason.
+
+    No filter can name a judge that compares, nor the two edit models of a battle.
+    """
+    # The reason has `ANY` in place of the sample's name: search for its longest stretch without one.
+    said = max(failure.reason.split(ANY), key=len).strip()
+    names = {"model": failure.edit_model, "judge": failure.judge, "score": failure.score}
+    names = {} if failure.judge in battle_judges else names
+    return link(**names, status=failure.status.value, search=said)
+
+
+def preference_of(judgement: Judgement, question: str, reading: Reading) -> tuple[str, str | None]:
+    """Returns the edit model whose edit a question showed first, and the preferred one: "" is a tie, None no answer."""
+    order = BACKWARD if question.endswith(f".{BACKWARD}") else FORWARD
+    first = judgement.other if order == BACKWARD else judgement.edit_model
+    share = next((value for name, value in reading.values.items() if name.endswith(f".{order}")), None)
+    if share is None or share == 0.5:
+        return first, None if share is None else ""
+    return first, judgement.edit_model if share > 0.5 else judgement.other

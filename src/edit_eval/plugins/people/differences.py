@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.ratings.files import PeoplesAnswers, match_names
 from edit_eval.statistics.columns import ScoreColumn, group_by_judge
 from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest
 from edit_eval.statistics.intervals import (
@@ -31,14 +32,13 @@ from edit_eval.statistics.intervals import (
     FEWEST_WORTH,
     FloatArray,
     IntArray,
-    Jackknife,
     cluster_codes,
     estimate,
-    jackknife,
+    hull_interval,
+    hull_p_value,
     student_quantile,
     worth,
 )
-from edit_eval.statistics.people import PeoplesAnswers, match_names
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import gain, mean
 from edit_eval.statistics.votes import SHARES, Rating, Vote
@@ -497,3 +497,49 @@ def _point(sums: FloatArray, share: float, variance: float) -> tuple[FloatArray,
         slope = np.maximum(0.0, fy - f * y / n) / np.maximum(ff - f * f / n, n * variance)
         beyond = share * of_others / others if share else 0.0
         return y / n - slope * (f / n - (1 - share) * plain / rated - beyond), slope
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """The uncertainty of a statistic; see `jackknife`."""
+
+    standard_error: float
+    freedom: float
+    asymmetry: float
+    of_others: float
+    """The second stratum's part of the squared standard error."""
+
+    def interval(self, value: float) -> list[float]:
+        """Returns `[low, high]`, 95 %, around the statistic of all images (`hull_interval`)."""
+        return list(hull_interval(value, self.standard_error, self.freedom, self.asymmetry))
+
+    def p_value(self, value: float) -> float:
+        """Returns the two-sided p of "the statistic is 0", above .05 exactly where `interval` contains it."""
+        return hull_p_value(value, self.standard_error, self.freedom, self.asymmetry)
+
+
+def jackknife(
+    own: FloatArray, others: FloatArray, freedom: float, freedom_of_others: float, *, level: float
+) -> Jackknife | None:
+    """Estimates the error of a statistic by deleting each image in turn from two strata of k and u images.
+
+    `own` and `others` are the statistic without each image of the one and of the other stratum, whose degrees of
+    freedom are given; `others` may be empty. With theta(g) and their mean m in each stratum (Wolter, Introduction to
+    Variance Estimation, 2007, chapter 4; the freedom is Satterthwaite's):
+
+        V1 = (k - 1) / k sum (theta(g) - m)^2,   V2 = (u - 1) / u sum (theta(g) - m)^2,   SE^2 = V1 + V2
+        freedom = SE^4 / (V1^2 / freedom1 + V2^2 / freedom2)
+        a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
+
+    Returns None if the first stratum has no spread but rounding (1e-12 of `level`, the largest value that went into
+    it): nothing shows how far off the statistic may be.
+    """
+    e = own.mean() - own
+    of_own = (len(own) - 1) / len(own) * float((e**2).sum())
+    of_others = float(others.var() * (len(others) - 1)) if len(others) > 1 else 0.0
+    if math.sqrt(of_own) <= 1e-12 * max(1.0, level):
+        return None
+    square = of_own + of_others
+    inverse = of_own**2 / freedom + (of_others**2 / freedom_of_others if of_others else 0.0)
+    asymmetry = float((e**3).sum() / (e**2).sum() ** 1.5) * (of_own / square) ** 1.5
+    return Jackknife(math.sqrt(square), square**2 / inverse, asymmetry, of_others)

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from edit_eval.config.components import import_class
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.files.hub import Repository, fetch_model, is_address, local_path
+from edit_eval.files.addresses import is_address
+from edit_eval.files.hub import Repository, fetch_model, local_path
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.preparation.fitting import checkpoint_of, weights_of
 from edit_eval.plugins.preparation.weights import Weights

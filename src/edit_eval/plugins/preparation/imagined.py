@@ -17,12 +17,13 @@ from edit_eval.execution.control_questions import ControlQuestions
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import count_remaining_work, fill_work
 from edit_eval.experiment import Experiment
+from edit_eval.plugins.preparation.repeated_tasks import RepeatedTasks
 from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import Protocol, Question, fault
 from edit_eval.protocols.critiques import columns_of
 from edit_eval.records import Picture, Sample, Status, no_garbage
 from edit_eval.scheduling.batches import batches_of
-from edit_eval.scheduling.tasks import RepeatedTasks, TaskList
+from edit_eval.scheduling.tasks import TaskList
 from edit_eval.store.cells import Cells
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text

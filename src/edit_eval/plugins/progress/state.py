@@ -29,6 +29,7 @@ from edit_eval.plugins.progress.lines import (
     load_words,
     omission_line,
 )
+from edit_eval.plugins.simulation.simulation import Elapsed, TimeLeft, rest_of_a_run
 from edit_eval.records import CONTROL, DECLINED, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.language import code_to_text, current_language, recognise, translate
@@ -38,7 +39,6 @@ from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.scheduling.estimates import Estimates, Mean
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.simulation import Elapsed, TimeLeft, rest_of_a_run
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from edit_eval import __version__
-from edit_eval.files.hub import is_address
+from edit_eval.files.addresses import is_address
 from edit_eval.privacy import hide_folders
 from edit_eval.records import Results
 from edit_eval.statistics.summary import Result, Summary

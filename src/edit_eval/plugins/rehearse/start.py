@@ -17,7 +17,6 @@ from typing import Any
 from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
-from edit_eval.execution.options import RunOptions
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.preparation.checks import Context
@@ -119,7 +118,7 @@ def start(
     experiment, place = make_experiment(configuration, data), Place(folder)
     marks = folder.with_suffix(".marks")
     with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults, batches)) as driver:
-        session = Session(configuration, driver)
+        session = Session(configuration, driver, grace=GRACE)
         try:
             layout = session.layout
             came.wanted = Context(configuration, driver.machine(), laid_out=layout.models).models
@@ -130,10 +129,10 @@ def start(
             return came
         directory = place.begin()
         try:
-            matrix, _ = place.load_matrix(directory, experiment, ())
+            matrix, _ = place.load_matrix(directory, experiment, (), lambda *_: 0)
             try:
                 with _alarm(left()):
-                    session.run(matrix, directory, _Listener(came), data.samples, RunOptions(grace=GRACE))
+                    session.run(matrix, directory, _Listener(came), data.samples)
             except EditEvalError as error:
                 over = isinstance(error, Stopped) and left() <= 0
                 came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)

@@ -41,12 +41,12 @@ from edit_eval.records import (
 )
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
-from edit_eval.reporting.language import code_to_text, recognise
+from edit_eval.reporting.language import code_to_text, recognise, translate
 from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, means_so_far, more_devices, read_live
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.repetition import last_command, shell_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
-from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, print_facts, print_with_head, stdout_console
+from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, pad_text, print_with_head, stdout_console
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory, is_copy
@@ -629,3 +629,17 @@ def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
         yield Text("reason{}", which), one_line(recognise(answer.reason))
     if answer.asked > 1:
         yield Text("asked{}", which), Text("{} times", answer.asked)
+
+
+def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
+    """Prints names and values.
+
+    Text is wrapped in its column; a path, which cannot be, stays whole so that it can be copied.
+    """
+    rows = [(translate(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
+    column = max((cell_len(name) for name, _ in rows), default=0)
+    for name, lines in rows:
+        head = Styled(" " * (indent + 2)).append(pad_text(name, column), style="dim").append("  ")
+        for line in lines or [""]:
+            print_with_head(console, head, Styled(line))
+            head = Styled(" " * head.cell_len)

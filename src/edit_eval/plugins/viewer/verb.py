@@ -62,8 +62,8 @@ class VoteExport(Verb):
         force: Force = False,
     ) -> None:
         """Writes the file."""
+        from edit_eval.plugins.viewer.voting import write_votes
         from edit_eval.run import Run
-        from edit_eval.store.votes import write_votes
 
         made = Run(run).records
         write_votes(made.votes, made.results.samples, file, every=votes, force=force)

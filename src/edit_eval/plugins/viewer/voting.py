@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import sys
 import threading
 import time
 import zlib
@@ -12,19 +13,23 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
+from edit_eval.errors import ConfigurationError
+from edit_eval.files.new import refuse_existing, write_atomically, write_rows
+from edit_eval.plugins.ratings.next_pair import SHARED, PairChoice, sample_chances, sample_order
 from edit_eval.plugins.viewer.following import Following
 from edit_eval.plugins.viewer.runs import WatchedRun
-from edit_eval.records import Edit, Status
+from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.fitted_strengths import settle_pairs
-from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, sample_chances, sample_order
+from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.raters import Item
 from edit_eval.statistics.series import gain
-from edit_eval.statistics.votes import CHOICES, Vote
+from edit_eval.statistics.votes import CHOICES, Vote, ratings_of
 from edit_eval.store.run_directory import is_copy
-from edit_eval.store.votes import Ballot, VoteLine, is_rater_name, read_votes
+from edit_eval.store.votes import Ballot, VoteLine, Votes, is_rater_name, read_votes
 from edit_eval.text import Text
 
 # -- choosing the next pair of edits for a rater: the models, the sample, and the sides --
@@ -319,3 +324,25 @@ class Voting:
         """Closes the journal."""
         with self._lock:
             self._ballot.close()
+
+
+SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
+EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
+
+
+def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:
+    """Writes people's scores of edits, or every vote, as CSV. Raises `ConfigurationError` if there is none."""
+    if not votes.lines:
+        raise ConfigurationError(Text("there are no votes yet; `edit-eval view RUN` collects them"))
+    if every:
+        names: tuple[str, ...] = EVERY
+        rows = [[line.sample, *(getattr(line, name) for name in names[1:])] for line in votes.lines]
+    else:
+        names, ratings = SCORES, ratings_of(votes.to_votes(samples))
+        rows = [[getattr(rating, name) for name in names] for rating in ratings]
+    if str(file) == "-":
+        write_rows(sys.stdout, names, rows)
+        return
+    refuse_existing(file, force=force)
+    with write_atomically(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
+        write_rows(out, names, rows)

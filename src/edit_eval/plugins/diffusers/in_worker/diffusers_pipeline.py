@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.plugins.diffusers.in_worker.presets import Pipeline, Settings
-from edit_eval.pretrained import folders
-from edit_eval.pretrained.folders import Keywords, Location
-from edit_eval.pretrained.loading import (
+from edit_eval.plugins.weights.in_worker.loading import (
     check_complete,
     check_value,
     device_map,
@@ -26,6 +24,8 @@ from edit_eval.pretrained.loading import (
     library_versions,
     runs_on_cpu,
 )
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.folders import Keywords, Location
 
 if TYPE_CHECKING:
     from PIL.Image import Image

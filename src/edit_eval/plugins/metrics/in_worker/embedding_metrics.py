@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.plugins.metrics.in_worker.picture_metrics import target_of
-from edit_eval.pretrained import folders
-from edit_eval.pretrained.loading import (
+from edit_eval.plugins.weights.in_worker.loading import (
     DTYPES,
     check_complete,
     check_value,
@@ -42,7 +41,8 @@ from edit_eval.pretrained.loading import (
     prepare_devices,
     runs_on_cpu,
 )
-from edit_eval.pretrained.processors import IMAGE_BACKEND
+from edit_eval.plugins.weights.in_worker.processors import IMAGE_BACKEND
+from edit_eval.pretrained import folders
 from edit_eval.records import Reply
 
 if TYPE_CHECKING:

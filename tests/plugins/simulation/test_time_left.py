@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from edit_eval.scheduling import simulation as simulation_module
+from edit_eval.plugins.simulation import simulation as simulation_module
+from edit_eval.plugins.simulation.simulation import Demand, Elapsed, TimeLeft, rest_of_a_run, time_left
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.simulation import Demand, Elapsed, TimeLeft, rest_of_a_run, time_left
 from edit_eval.scheduling.tasks import Model, Work
 
 A, B, C = (frozenset({f"cuda:{n}"}) for n in range(3))

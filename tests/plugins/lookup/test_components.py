@@ -17,13 +17,13 @@ from edit_eval.config.components import Registered
 from edit_eval.config.kinds import KINDS
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.rehearse.in_worker.fake_models import FakeJudge
-from edit_eval.reporting.components import (
+from edit_eval.plugins.lookup.components import (
     components_document,
     description_document,
     print_components,
     print_description,
 )
+from edit_eval.plugins.rehearse.in_worker.fake_models import FakeJudge
 from edit_eval.reporting.language import VARIABLE
 from edit_eval.reporting.terminal_text import LocalizedConsole
 from own_components import built_in
