@@ -213,9 +213,10 @@ def _store_pixels(file: IO[bytes], most: int) -> IO[bytes]:
     values, begin, end = _unpack_whole_png(data, min(most, MAX_PIXELS // 4))  # it is twice in memory
     if not values:
         return file
-    blocks = [memoryview(values)[place : place + 0xFFFF] for place in range(0, len(values), 0xFFFF)]
-    stored = [b"\0%b%b%b" % (len(b).to_bytes(2, "little"), (len(b) ^ 0xFFFF).to_bytes(2, "little"), b) for b in blocks]
-    chunk = b"".join([b"IDAT\x78\1", *stored, b"\1\0\0\xff\xff", inflater.adler32(values).to_bytes(4, "big")])
+    parts: list[bytes | memoryview] = [b"IDAT\x78\1"]
+    for block in (memoryview(values)[place : place + 0xFFFF] for place in range(0, len(values), 0xFFFF)):
+        parts += b"\0" + len(block).to_bytes(2, "little") + (len(block) ^ 0xFFFF).to_bytes(2, "little"), block
+    chunk = b"".join([*parts, b"\1\0\0\xff\xff", inflater.adler32(values).to_bytes(4, "big")])
     length, crc = (number.to_bytes(4, "big") for number in (len(chunk) - 4, inflater.crc32(chunk)))
     return io.BytesIO(b"".join([data[:begin], length, chunk, crc, data[end:]]))
 

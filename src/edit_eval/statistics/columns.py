@@ -105,7 +105,7 @@ class ScoreColumn:
         return np.array([self.scores[sample] for sample in self.samples], dtype=np.float64)  # None becomes NaN
 
     @cached_property
-    def tried(self) -> dict[tuple[str, int], bool]:
+    def attempts(self) -> dict[tuple[str, int], bool]:
         """For each sample with each edit seed that was tried, True if there is no edit."""
         return {(sample, seed): failed for sample, of in self.failed.items() for seed, failed in of.items()}
 

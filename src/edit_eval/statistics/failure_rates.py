@@ -87,8 +87,8 @@ class PairedFailures:
 
 def count_failed_edits(column: ScoreColumn) -> FailedEdits:
     """Counts a column's failed edits, with the interval of their share."""
-    values = np.array([*column.tried.values()], dtype=np.float64)
-    images = cluster_codes([column.image(sample) for sample, _ in column.tried])
+    values = np.array([*column.attempts.values()], dtype=np.float64)
+    images = cluster_codes([column.image(sample) for sample, _ in column.attempts])
     return FailedEdits(int(values.sum()), len(values), failure_interval(values, images))
 
 
@@ -194,11 +194,11 @@ def exchange_p_value(differences: IntArray, clusters: IntArray) -> float:
 
 
 def _compare_pair(a: ScoreColumn, b: ScoreColumn) -> PairedFailures:
-    edits = [edit for edit in a.tried if edit in b.tried]
+    edits = [edit for edit in a.attempts if edit in b.attempts]
     if not edits:
         return PairedFailures()
     images = cluster_codes([a.image(sample) for sample, _ in edits])
-    of_a, of_b = (np.array([*map(column.tried.__getitem__, edits)], dtype=np.int64) for column in (a, b))
+    of_a, of_b = (np.array([*map(column.attempts.__getitem__, edits)], dtype=np.int64) for column in (a, b))
     return PairedFailures(
         total=len(edits),
         clusters=int(images.max()) + 1,
