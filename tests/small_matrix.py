@@ -13,7 +13,7 @@ from PIL import Image
 
 from edit_eval.asking import with_clusters
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.experiment import Experiment
 from edit_eval.pictures import write_png
 from edit_eval.protocols.asked import AskedJudge, make_protocol

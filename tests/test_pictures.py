@@ -241,9 +241,21 @@ class TestPngsThatAreProvenToBeWhole:
                 continue
             picture, *_ = decode_picture(bytes(data), "a.png")
             proven += pixels_of(picture) is None
-            assert as_rgb(picture).tobytes() == decoded.tobytes(), (turn, kind)
+            alone = as_rgb(Image.open(io.BytesIO(data)))  # as Pillow unpacks it
+            assert as_rgb(picture).tobytes() == decoded.tobytes() == alone.tobytes(), (turn, kind)
         assert proven > 0
         assert damaged > 0.6 * turns
+
+    @given(st.integers(1, 200), st.integers(1, 200), st.randoms(use_true_random=False))
+    def test_pillow_gets_its_pixels_unpacked(self, width: int, height: int, draw: random.Random) -> None:
+        """In blocks of 65,535 bytes, of which a row may be the last part of one."""
+        image = Image.frombytes("RGB", (width, height), bytes(3 * width) * (height - 1) + draw.randbytes(3 * width))
+        file = io.BytesIO(saved_png(image))
+        stored = pictures._store_pixels(file, pictures.MAX_PIXELS)
+        assert (stored is not file) == bool(pictures._list_plain_chunks(file.getvalue()))
+        assert file.tell() == 0
+        assert Image.open(stored).info["dpi"] == Image.open(file).info["dpi"]
+        assert Image.open(stored).tobytes() == image.tobytes() == read_picture(file, "a.png")[0].tobytes()
 
     @pytest.mark.parametrize("rows", [23, 25])
     def test_too_few_or_too_many_rows_are_decoded(self, rows: int) -> None:

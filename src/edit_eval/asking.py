@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.benchmarks.selection import (
@@ -22,7 +22,6 @@ from edit_eval.benchmarks.selection import (
 from edit_eval.config import components
 from edit_eval.config.components import NotHere, format_class_name, identify_class, import_class, preserve_cwd
 from edit_eval.config.identity import ask_classes, digest, identity
-from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
@@ -34,6 +33,9 @@ from edit_eval.records import Sample
 from edit_eval.text import Text, pluralize
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
+
+if TYPE_CHECKING:  # pydantic builds a dozen classes for it, for which a reader of runs does not wait
+    from edit_eval.config.schema import Configuration, ModelSection
 
 MOST_CELLS = 5_000_000
 """Limit of cells in a run: all of them are in memory at once, a kilobyte each."""

@@ -15,7 +15,7 @@ import msgspec
 
 from edit_eval.config.components import NotHere, import_registered
 from edit_eval.config.identity import Identity, digest
-from edit_eval.config.schema import EvaluationSection, ProtocolSection
+from edit_eval.config.recorded import EvaluationSection, ProtocolSection
 from edit_eval.edit_models.contract import Finished
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import AnswerForm

@@ -51,6 +51,8 @@ usual, so that a few dozen megabytes would take a minute."""
 MOST_SCANNED = 1 << 29
 """Most pixels that the scans of a JPEG may go over, if it has several. Each goes over the whole picture, honest
 encoders make about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+"""What a PNG begins with."""
 _SCAN = b"\xff\xda"
 """What a scan begins with; compressed data never holds it, and a thumbnail inside has few."""
 
@@ -170,28 +172,53 @@ def decode_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
 
 
 def _open_whole_png(data: bytes) -> Image.Image | None:
-    """Opens an 8 bit RGB PNG that surely decodes, at a third of what decoding costs; None if only that can tell.
-
-    Pillow takes what is before its pixels, the sums of all chunks are right, and its pixels unpack to just the rows
-    that its size needs, with their own sum. Nothing in it changes the pixels, or how they are shown.
-    """
-    if not (chunks := _list_plain_chunks(data)):
-        return None
-    width, height = (int.from_bytes(data[place : place + 4], "big") for place in (16, 20))
-    if not 0 < width * height <= MAX_PIXELS:  # before Pillow, which raises at a bomb
-        return None
-    row = 1 + 3 * width  # its filter, of which there are five, and its values
-    left, filters, unpacking = row * height, 0, _find_inflater().decompressobj()
+    """Opens an 8 bit RGB PNG that surely decodes, at a third of what decoding costs; None if only that can tell."""
     try:
-        for packed in (memoryview(data)[begin + 8 : end - 4] for kind, begin, end in chunks if kind == b"IDAT"):
-            values = unpacking.decompress(packed, left + 1)
-            filters = max(filters, *values[left % row :: row], 0)
-            if (left := left - len(values)) < 0:  # more than its size needs, perhaps a bomb
-                return None
-        whole = unpacking.eof and left == 0 and filters <= 4
-        return Image.open(io.BytesIO(data), formats=formats()) if whole else None
-    except Exception:  # what Pillow and zlib raise for damaged data: decoding says it in words
+        return Image.open(io.BytesIO(data), formats=formats()) if _unpack_whole_png(data)[0] else None
+    except Exception:  # what Pillow raises for damaged data: decoding says it in words
         return None
+
+
+def _unpack_whole_png(data: bytes, most: int = MAX_PIXELS) -> tuple[bytes, int, int]:
+    """Returns the values of an 8 bit RGB PNG that surely decodes, as its filters left them, and where they begin and
+    end in it; nothing if only decoding can tell.
+
+    The sums of all chunks with pixels are right, and they unpack to just the rows that its size needs, with their own
+    sum. Nothing in it changes the pixels, or how they are shown.
+    """
+    packed = [chunk for chunk in _list_plain_chunks(data) if chunk[0] == b"IDAT"]
+    width, height = (int.from_bytes(data[place : place + 4], "big") for place in (16, 20))
+    if not packed or not 0 < width * height <= most:  # before Pillow, which raises at a bomb
+        return b"", 0, 0
+    row = 1 + 3 * width  # its filter, of which there are five, and its values
+    unpacking = _find_inflater().decompressobj()
+    try:  # no more than its size needs: perhaps it is a bomb
+        values = unpacking.decompress(
+            b"".join([data[begin + 8 : end - 4] for _, begin, end in packed]), row * height + 1
+        )
+    except Exception:  # what zlib raises for damaged data: decoding says it in words
+        return b"", 0, 0
+    whole = unpacking.eof and len(values) == row * height and max(values[::row]) <= 4
+    return (values, packed[0][1], packed[-1][2]) if whole else (b"", 0, 0)
+
+
+def _store_pixels(file: IO[bytes], most: int) -> IO[bytes]:
+    """Returns a picture's file; for an 8 bit RGB PNG that surely decodes another one, whose pixels are not packed.
+
+    Pillow unpacks by zlib, which is half of what decoding costs; isal does it in half of that.
+    """
+    inflater, begins = _find_inflater(), file.read(8)
+    file.seek(-len(begins), os.SEEK_CUR)
+    data = _whole(file) if begins == _PNG and inflater is not zlib else b""
+    values, begin, end = _unpack_whole_png(data, min(most, MAX_PIXELS // 4))  # it is twice in memory
+    if not values:
+        return file
+    parts: list[bytes | memoryview] = [b"IDAT\x78\1"]
+    for block in (memoryview(values)[place : place + 0xFFFF] for place in range(0, len(values), 0xFFFF)):
+        parts += b"\0" + len(block).to_bytes(2, "little") + (len(block) ^ 0xFFFF).to_bytes(2, "little"), block
+    chunk = b"".join([*parts, b"\1\0\0\xff\xff", inflater.adler32(values).to_bytes(4, "big")])
+    length, crc = (number.to_bytes(4, "big") for number in (len(chunk) - 4, inflater.crc32(chunk)))
+    return io.BytesIO(b"".join([data[:begin], length, chunk, crc, data[end:]]))
 
 
 @cache
@@ -206,7 +233,7 @@ def _find_inflater() -> Any:
 def _list_plain_chunks(data: bytes) -> list[tuple[bytes, int, int]]:
     """Returns the chunks of an 8 bit RGB PNG with nothing odd in it, whose sums are right; none of any other file."""
     file = io.BytesIO(data)
-    chunks = _png_chunks(file) if data[:8] == b"\x89PNG\r\n\x1a\n" else []
+    chunks = _png_chunks(file) if data[:8] == _PNG else []
     plain = _PLAIN.fullmatch(b"".join(kind for kind, _, _ in chunks))
     return chunks if plain and _strip_metadata(file, chunks) is not None else []
 
@@ -227,7 +254,7 @@ def _read(
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
         file = _drop_long_texts(file)
-        picture, kind = begin_picture(file, name)
+        picture, kind = begin_picture(_store_pixels(file, max_pixels), name)
         width, height = picture.size
         if width * height > (most := min(max_pixels, SLOW_PIXELS) if is_slow(picture) else max_pixels):
             raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), most))
@@ -524,7 +551,7 @@ def open_kept_file(path: str | os.PathLike[str], digest: str) -> Image.Image | N
     except OSError:
         return None
     file = io.BytesIO(data)
-    chunks = _png_chunks(file) if data[:8] == b"\x89PNG\r\n\x1a\n" else []
+    chunks = _png_chunks(file) if data[:8] == _PNG else []
     if not chunks or any(kind not in (*_PIXELS, *_NOT_USED) for kind, _, _ in chunks):
         return None
     whole = _strip_metadata(file, chunks)
@@ -689,7 +716,7 @@ def _drop_long_texts(file: IO[bytes]) -> IO[bytes]:
     """
     start = file.tell()
     begins = file.read(8)
-    chunks = _png_chunks(file) if begins == b"\x89PNG\r\n\x1a\n" else []
+    chunks = _png_chunks(file) if begins == _PNG else []
     total, too_long = 0, False
     for kind, begin, end in chunks:
         if kind in _TEXTS and not too_long:

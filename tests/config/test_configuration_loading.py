@@ -11,7 +11,8 @@ import yaml
 from pydantic import ValidationError
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import SECRET_SHOWN, Configuration, ModelSection, mask_secrets
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.config.secret_values import SECRET_SHOWN, mask_secrets
 from edit_eval.errors import ConfigurationError
 
 

@@ -23,7 +23,7 @@ from edit_eval.config.components import describe, list_components, list_entry_po
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.kinds import KINDS
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import make_name_validator
+from edit_eval.config.recorded import make_name_validator
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.experiment import CONTROLS
 from edit_eval.plugins.trackers import tracking

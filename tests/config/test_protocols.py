@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import Configuration, ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
+from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 
 RUBRIC = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import SECRET_SHOWN, is_secret, is_secret_command, mask_secrets
+from edit_eval.config.secret_values import SECRET_SHOWN, is_secret, is_secret_command, mask_secrets
 from edit_eval.errors import ConfigurationError
 
 CANARY = "CANARY4f1b09d2CANARY"

@@ -11,7 +11,8 @@ from edit_eval.config import components, parameters
 from edit_eval.config.base_system import PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE, SAMPLE_KEYS
-from edit_eval.config.schema import EvaluationSection, ExecutionSection, PromptsSection
+from edit_eval.config.recorded import EvaluationSection
+from edit_eval.config.schema import ExecutionSection, PromptsSection
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROTOCOL_KEYS, top_keys
 from edit_eval.config.shipped import file_of, find_shipped_files, summary
 from edit_eval.config.yaml_text import parse

@@ -12,7 +12,7 @@ import pytest
 
 from command_lines import Command, caller
 from edit_eval import ConfigurationError, evaluate
-from edit_eval.config.schema import GONE, drop_removed_parameters
+from edit_eval.config.recorded import GONE, drop_removed_parameters
 from edit_eval.plugins.audit.passports import Examinee
 from edit_eval.plugins.leaderboard.pushed_run import encode_run, read_pushed_run
 from edit_eval.run import Run

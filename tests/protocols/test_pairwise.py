@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.protocols.asked import make_protocol
 from edit_eval.protocols.contract import Question, View, fault
 from edit_eval.protocols.pairwise import Pairwise, both_orders, choose_pairs

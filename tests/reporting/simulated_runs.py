@@ -10,7 +10,7 @@ from typing import Any
 from edit_eval import records
 from edit_eval.benchmarks.contract import SUBSETS
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Meter, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.plugins.audit.examiner import Examined

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Picture, Sample

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -202,12 +202,12 @@ def _read_entry_points(path: object) -> EntryPoints:
     return EntryPoints(tuple(own_first), tuple(wrong))
 
 
-def list_components(kind: Kind) -> list[Component]:
-    """Returns all registered components of a kind, built-in ones first. Imports none of them."""
+def list_components(kind: Kind, asked: Collection[str] | None = None) -> list[Component]:
+    """Returns all registered components of a kind, or those of these names, built-in ones first. Imports none."""
     entries = []
     points = _read_entry_points(_find_package_folders())
     for registration in points.registered:
-        if registration.kind != kind:
+        if registration.kind != kind or (asked is not None and registration.name not in asked):
             continue
         said = _read_class_facts(registration.class_path)
         problem = said.problem

@@ -9,14 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from edit_eval.config.components import NotHere, import_class, own_source, package_of, preserve_cwd
-from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 from edit_eval.workers.model_class import key_parameters, make_parameters, sources_digest
+
+if TYPE_CHECKING:  # pydantic builds a dozen classes for it, for which a reader of runs does not wait
+    from edit_eval.config.schema import ModelSection
 
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 """Encodes JSON with sorted keys, no spaces and no NaN."""

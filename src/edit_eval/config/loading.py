@@ -13,7 +13,8 @@ from edit_eval.config.base_system import MODELS
 from edit_eval.config.components import locate
 from edit_eval.config.faults import Faults, Place, did_you_mean, find_origin, format_value, nearest_path, one_line
 from edit_eval.config.placement import Devices, read_devices_flag
-from edit_eval.config.schema import Configuration, are_prompts, is_secret, is_secret_command
+from edit_eval.config.schema import Configuration
+from edit_eval.config.secret_values import are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import CLASS_KEYS, Sections, top_keys
 from edit_eval.config.shipped import file_of, find_shipped_files
 from edit_eval.config.yaml_text import apply_overrides, ensure_mapping, read_file

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from edit_eval.config.faults import Faults, Place, format_value, nearest_path, validate_values
+from edit_eval.config.yaml_text import models_written
 from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
@@ -99,16 +100,6 @@ def strip_placement(plain: Mapping[str, Any]) -> JsonObject:
         params = {key: value for key, value in model["params"].items() if key not in PLACEMENT_KEYS}
         left[section] = {**left[section], name: {**model, "params": params}}
     return left
-
-
-def models_written(plain: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Returns every model of a full configuration (as in the YAML): its section, its name, what is written of it."""
-    return [
-        (section, name, model)
-        for section, models in plain.items()
-        for name, model in (models.items() if isinstance(models, Mapping) else ())
-        if isinstance(model, Mapping) and isinstance(model.get("params"), Mapping)
-    ]
 
 
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:

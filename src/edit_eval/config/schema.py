@@ -3,133 +3,33 @@
 from __future__ import annotations
 
 import os.path
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, model_validator
 
-from edit_eval.config import components
-from edit_eval.config.components import resolve_class_path
-from edit_eval.config.faults import did_you_mean, format_value, nearest_path
-from edit_eval.config.kinds import KINDS, Kind
+from edit_eval.config.faults import nearest_path
 from edit_eval.config.placement import Placement, PositiveInteger
+from edit_eval.config.recorded import (
+    ClassSection,
+    EvaluationSection,
+    NotBlank,
+    ProtocolSection,
+    Retries,
+    Section,
+    make_name_validator,
+)
+from edit_eval.config.secret_values import mask_secrets
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
-from edit_eval.errors import ConfigurationError
 from edit_eval.files.addresses import is_address
 from edit_eval.json_values import JsonObject, Unchecked
-from edit_eval.privacy import is_secret_name
 from edit_eval.records import Language, Refinement
 from edit_eval.text import Text
 from edit_eval.workers.model_class import PlainParameters
 
-# -- secrets: keys and passwords must not be in a configuration, since it is written into the run directory --
-#
-# They are recognised by the name of their key, their place in a URL, and their own form.
-
-SECRET_SHOWN = Text("<from the environment>")
-
-REQUEST_PARTS = ("extra_query", "extra_body", "extra_headers", "default_query", "default_headers", "headers")
-"""Keys that hold parts of a request."""
-
-KEYS = "sk-|sk_|rk_|gsk_|hf_|ghp_|github_pat_|glpat-|xai-|nvapi-|pplx-|csk-|r8_|xoxb-|AIza|AKIA|ASIA"
-"""Prefixes of the keys of well-known services: OpenAI and Anthropic, Stripe, Groq, Hugging Face, GitHub, GitLab, xAI,
-NVIDIA, Perplexity, Cerebras, Replicate, Slack, Google, AWS."""
-
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:api_?key|secret(?:_?key)?|access_key|private_key|subscription_key|password|passwd|passphrase"
-    r"|(?:api|access|write|auth|hf|bearer|refresh|private|session)_token|credentials?)$"
-    r"|^(?:x_)?auth(?:_key)?$|^(?:token|authorization|bearer|jwt|cookie)$",
-    re.IGNORECASE,
-)
-_SECRET_IN_REQUEST = re.compile(r"key|sig|signature|pass|pwd|code|authentication", re.IGNORECASE)  # harmless elsewhere
-_PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")
-_ADDRESS = re.compile(r"https?://[^\s\"'<>]+", re.IGNORECASE)
-_A_KEY = re.compile(rf"(?:{KEYS})(?=.*[0-9])[A-Za-z0-9_-]{{16,}}|(?:Bearer|Basic)\s+\S{{8,}}")
-_A_KEY_WITHIN = re.compile(rf"(?<![A-Za-z0-9])(?:{KEYS})(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{{16,}}")
-_NO_NAME = re.compile(rf"(?:{KEYS})\w{{8,}}|(?:.*_)?(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{{20,}}(?:_.*)?")
-
-
-def is_secret(place: Sequence[str], value: object) -> bool:
-    """True if the value at a place is a secret, which no file may have; the last part of the place is its own key."""
-    name = place[-1] if place else ""
-    if isinstance(value, str):
-        if _PASSWORD_IN_URL.search(value) or any(map(_carries_secret, _ADDRESS.findall(value))):
-            return True
-        if _A_KEY.fullmatch(value.strip()) or (name.endswith("_env") and _NO_NAME.fullmatch(value.strip())):
-            return True
-    in_request = any(part in REQUEST_PARTS for part in place[:-1])
-    return _is_secret_name(name, in_request) and value not in (None, "")
-
-
-def is_secret_command(place: Sequence[str], value: object) -> bool:
-    """True if the value is a server's command line (`serve.command`, `serve.args`) with a key in it.
-
-    Finds `--api-key x`, `--api-key=x`, `HF_TOKEN=x`, and a key by its form, also within a shell script. `$NAME` is
-    allowed: the shell fills in the key.
-    """
-    if tuple(place[-2:]) not in (("serve", "command"), ("serve", "args")) or not isinstance(value, list | tuple):
-        return False
-    words = [word for argument in value for word in str(argument).split()]
-    for word, after in zip(words, [*words[1:], ""], strict=False):
-        name, sign, given = word.strip("\"'").partition("=")
-        if not sign and name.startswith("-"):
-            given = "" if after.startswith("-") else after
-        plain = name.lstrip("-")
-        named = _is_secret_name(plain, in_request=False) or (plain == name and is_secret_name(plain))
-        given = given.strip("\"'")
-        if named and given and not re.fullmatch(r"\$(\w+|\{\w+\})", given):
-            return True
-        if _A_KEY_WITHIN.search(word):
-            return True
-    return False
-
-
-def are_prompts(place: Sequence[str], value: object) -> bool:
-    """True if the value is a judge's prompts by category, which may mention passwords."""
-    here = tuple(place) == ("prompts",) or tuple(place[-2:]) == ("protocol", "prompts")
-    return here and isinstance(value, Mapping)
-
-
-def mask_secrets(value: Any, place: tuple[str, ...] = ()) -> Any:
-    """Returns a copy with every secret replaced by `<from the environment>`."""
-    if are_prompts(place, value):
-        return value
-    if place and (is_secret(place, value) or is_secret_command(place, value)):
-        return SECRET_SHOWN
-    if isinstance(value, Mapping):
-        return {key: mask_secrets(inner, (*place, str(key))) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [mask_secrets(inner, (*place, str(index))) for index, inner in enumerate(value)]
-    return value
-
-
-def _is_secret_name(name: str, in_request: bool) -> bool:
-    plain = name.replace("-", "_")
-    return bool(_SECRET_NAME.search(plain) or (in_request and _SECRET_IN_REQUEST.fullmatch(plain)))
-
-
-def _carries_secret(address: str) -> bool:
-    """True if a URL contains a user, a password or a key."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return "@" in address
-    pairs = f"{parts.query}&{parts.fragment}".split("&")
-    names = [pair.partition("=")[0] for pair in pairs if not pair.endswith("=")]
-    return "@" in parts.netloc or any(_is_secret_name(name, in_request=True) for name in names)
-
-
 OnBadSample = Literal["error", "skip"]
-
-
-class Section(BaseModel):
-    """A part of the configuration: unknown keys are errors, nothing changes after reading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def _words(value: object) -> tuple[object, ...]:
@@ -142,22 +42,7 @@ def _ids(value: object) -> tuple[object, ...]:
     return tuple(str(word) if type(word) is int else word for word in _words(value))
 
 
-def make_name_validator(kind: Kind) -> Callable[[str], str]:
-    """Returns what refuses a name that is not registered."""
-
-    def check_name(name: str) -> str:
-        if name not in (names := components.names(kind)):
-            wrong = components.explain_misnamed(kind, str(name)) or did_you_mean(str(name), names)
-            meant = wrong or Text("; there are: {}", names)
-            raise ValueError(Text("{} is not {}{}", format_value(name), KINDS[kind].word, meant))
-        return name
-
-    return check_name
-
-
 Words = Annotated[tuple[str, ...], BeforeValidator(_words, json_schema_input_type=tuple[str, ...] | str)]
-NotBlank = Annotated[str, Field(pattern=r"\S")]
-Retries = Annotated[int, Field(ge=0, le=100)]
 
 
 class Filters(Section):
@@ -176,16 +61,6 @@ class Filters(Section):
     """Only these samples."""
     limit: PositiveInteger | None = None
     """The first N of each category, after the other filters."""
-
-
-class ClassSection(Section):
-    """A section with its class, found, and with the class's parameters, complete."""
-
-    type: str
-    """Registered name; empty for a class path."""
-    class_path: str
-    """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: PlainParameters = {}
 
 
 class BenchmarkSection(ClassSection):
@@ -248,45 +123,6 @@ class NamedProtocol(NamedClass):
     """How often a question is asked again after a reply that cannot be read; 2 unless given, 100 at most."""
 
 
-GONE: Mapping[str, Mapping[str, object]] = {
-    "rubric": {"orders": []},
-    **{name: {"anchor": ""} for name in ("pairwise", "genarena", "geditbench_v2")},
-}
-"""Parameters that protocols had once, by registered name, with the value that asks for nothing: runs of before have it
-recorded, and passports are found by it."""
-
-
-def drop_removed_parameters(protocol: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a protocol's recorded parameters without those that are gone. Raises `ConfigurationError` for one that
-    asks for something."""
-    gone = GONE.get(protocol, {})
-    for name in gone.keys() & parameters.keys():
-        if parameters[name] != gone[name]:
-            raise ConfigurationError(
-                Text("protocol {} was asked for `{}: {}`, which it no longer does", protocol, name, parameters[name])
-            )
-    return {name: value for name, value in parameters.items() if name not in gone}
-
-
-class ProtocolSection(ClassSection):
-    """What a judge is asked; among its parameters are language, prompts and measures, filled in."""
-
-    retries: Retries = 2
-    """How often a question is asked again after a reply that cannot be read; 100 at most."""
-
-    @classmethod
-    def from_recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
-        """Reads one that a run has recorded: a registered class is where it is today. Raises `ValueError`, and
-        `ConfigurationError` as `drop_removed_parameters`."""
-        section = cls.model_validate(plain)
-        return section.model_copy(
-            update={
-                "class_path": resolve_class_path("protocol", section.type, section.class_path),
-                "parameters": drop_removed_parameters(section.type, section.parameters),
-            }
-        )
-
-
 class ModelSection(ClassSection):
     """An edit model or a judge; its parameters are part of every key."""
 
@@ -324,28 +160,6 @@ class ModelSection(ClassSection):
     def name_of(self, key: str) -> str:
         """Returns the name of this key of `params` for errors: as written, and where."""
         return self.names.get(key, key)
-
-
-class EvaluationSection(Section):
-    """How often edits are made and judged, and what counts as complete."""
-
-    min_coverage: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
-    """Share of its scores that each edit model must have from each judge. With less, the report begins with that, and
-    the exit code is 3. Failed and skipped samples count as not scored."""
-    edit_seeds: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How many edits of each sample are made, each with a seed of its own; 1000 at most."""
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How often each judge judges each edit; 1000 at most."""
-    readings: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How often each question is asked within one judgement, each time with another seed; 1000 at most. A score is the
-    mean of its readings. For a judge that samples its answers (`temperature: 0.7`)."""
-    controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
-    """For how many samples each judge also scores controls: the source unchanged, a grey picture, another sample's
-    edit. `auto`: of up to 12 source images, as long as that is at most a
-    third of the questions about edits. `0`: none."""
-    more_controls: tuple[Annotated[str, AfterValidator(make_name_validator("control"))], ...] = ()
-    """Further registered controls, by name, for the same samples; with `auto` each takes from the number of the
-    others."""
 
 
 class ColumnsSection(Section):
@@ -416,10 +230,10 @@ class Configuration(Section):
     edit_models: dict[str, ModelSection]
     judges: dict[str, ModelSection]
     evaluation: EvaluationSection = EvaluationSection()
-    columns: dict[str, SerializeAsAny[ColumnsSection]] = {}
+    columns: dict[str, SerializeAsAny[ColumnsSection]] = Field(default={})
     """What asks for further columns, by its key."""
     execution: ExecutionSection = ExecutionSection()
-    trackers: dict[str, PlainParameters] = {}
+    trackers: dict[str, PlainParameters] = Field(default={})
     """Parameters of the trackers, by name; in no key."""
     notes: tuple[str, ...] = ()
     """Notes for the user, one line each."""

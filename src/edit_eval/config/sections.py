@@ -25,11 +25,11 @@ from edit_eval.config.placement import (
     read_placement,
     replace_devices,
 )
+from edit_eval.config.recorded import EvaluationSection, ProtocolSection, Section, make_name_validator
 from edit_eval.config.schema import (
     BenchmarkSection,
     ColumnsSection,
     Configuration,
-    EvaluationSection,
     ExecutionSection,
     Filters,
     ModelSection,
@@ -37,9 +37,6 @@ from edit_eval.config.schema import (
     NamedProtocol,
     OwnClasses,
     PromptsSection,
-    ProtocolSection,
-    Section,
-    make_name_validator,
 )
 from edit_eval.config.yaml_text import ensure_mapping
 from edit_eval.errors import ConfigurationError

@@ -251,6 +251,16 @@ class _Values:
         return ConfigurationError(Text("{}:{}: {}", self._source, node.start_mark.line + 1, text))
 
 
+def models_written(plain: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Returns every model of a full configuration (as in the YAML): its section, its name, what is written of it."""
+    return [
+        (section, name, model)
+        for section, models in plain.items()
+        for name, model in (models.items() if isinstance(models, Mapping) else ())
+        if isinstance(model, Mapping) and isinstance(model.get("params"), Mapping)
+    ]
+
+
 def apply_overrides(
     raw: Unchecked, overrides: str | Sequence[str] | Mapping[str, Any], faults: Faults
 ) -> list[tuple[Place, Any]]:

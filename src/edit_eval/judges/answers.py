@@ -114,6 +114,7 @@ _EMPHASIS = re.compile(
 _TAG = re.compile(r"<score>[ \t\r\n]*([^<>\n]{1,60}?)[ \t\r\n]*</score>", re.I)
 _EXAMPLE = re.compile(r"(?:for example|for instance|e\.g\.|looks? like|例如|比如|示例|形如)\W*$", re.I)
 _LONGEST_EXAMPLE = len("for instance")
+_ENDS_OF_EXAMPLES = "eEgG如例"
 _ENDS_OF_A_TURN = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>", "</s>")
 THOUGHTS = {
     "think": "Qwen, DeepSeek, GLM; local judges write all others so, too",
@@ -261,8 +262,10 @@ def quote_reply(text: str) -> str:
 
 
 def _remove_thoughts(text: str) -> str:
+    if "<" not in text:  # most have none
+        return text
     opening, closing = "<think>", "</think>"
-    text = _THOUGHT.sub(r"<\1think>", text) if "<" in text else text
+    text = _THOUGHT.sub(r"<\1think>", text)
     position = 0
     first, end = text.find(opening), text.find(closing)
     if end >= 0 and (first < 0 or end < first):
@@ -349,7 +352,8 @@ def _ends_in_example(line: str) -> bool:
     end = len(line)
     while end and not (line[end - 1].isalnum() or line[end - 1] == "_"):
         end -= 1
-    return bool(_EXAMPLE.search(line, max(0, end - _LONGEST_EXAMPLE)))
+    last = line[max(0, end - 1) : end]
+    return last in _ENDS_OF_EXAMPLES and bool(_EXAMPLE.search(line, max(0, end - _LONGEST_EXAMPLE)))
 
 
 def _parse_score_line(line: str, highest: float) -> tuple[float, bool] | None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edit_eval.config.components import NotHere, import_class, preserve_cwd
 from edit_eval.config.identity import Identity, canonical_json, digest_of_text, identity
-from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.contract import READABLE
 from edit_eval.protocols.contract import Protocol, Question, View, is_earlier, scoring_of
@@ -19,6 +19,9 @@ from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import Judgement, Sample, Scoring
 from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
+
+if TYPE_CHECKING:  # pydantic builds a dozen classes for it, for which a reader of runs does not wait
+    from edit_eval.config.schema import Configuration, ModelSection
 
 
 @dataclass(frozen=True)

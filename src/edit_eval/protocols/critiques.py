@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from edit_eval.config.components import import_registered, names
 from edit_eval.config.identity import Identity, digest
-from edit_eval.config.schema import ColumnsSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion
 from edit_eval.records import Refinement
 from edit_eval.text import Text
+
+if TYPE_CHECKING:  # pydantic builds a dozen classes for it, for which a reader of runs does not wait
+    from edit_eval.config.schema import ColumnsSection
 
 NO_WORDS = ("score", "probabilities", "measured")
 """Forms of answers without words."""

@@ -10,16 +10,17 @@ from functools import cached_property
 from itertools import combinations, takewhile
 from typing import NamedTuple
 
+import numpy as np
+
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results, Scale, Status
-from edit_eval.statistics.intervals import IntArray
+from edit_eval.statistics.intervals import FloatArray, IntArray
 from edit_eval.statistics.series import groups_of, series_of
 from edit_eval.text import Text
 
 NOT_SET = Text("not set")
 """Shown for a missing value."""
 _ABSENT = object()
-_NOT_TRIED = (Status.PENDING, Status.SKIPPED)
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")  # 12 digits tell a SHA-256 from others
 _LONGEST_SHOWN = 80
 _CONTEXT = 20
@@ -83,7 +84,7 @@ class ScoreColumn:
         missing = self.unscored.get(sample, 0.0)
         return score if missing == 0.0 else (1 - missing) * score + missing * value
 
-    @property
+    @cached_property
     def coverage(self) -> tuple[int, int]:
         """How many judgements have a score, and how many should."""
         scored = total = 0
@@ -92,6 +93,21 @@ class ScoreColumn:
             total += count
             scored += 0 if score is None else round(count * (1 - self.unscored.get(sample, 0.0)))
         return scored, total
+
+    @cached_property
+    def samples(self) -> list[str]:
+        """The samples that the score applies to, in order."""
+        return sorted(self.scores)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """Their scores, NaN for none."""
+        return np.array([self.scores[sample] for sample in self.samples], dtype=np.float64)  # None becomes NaN
+
+    @cached_property
+    def attempts(self) -> dict[tuple[str, int], bool]:
+        """For each sample with each edit seed that was tried, True if there is no edit."""
+        return {(sample, seed): failed for sample, of in self.failed.items() for seed, failed in of.items()}
 
     @cached_property
     def failure_shares(self) -> dict[str, float]:
@@ -142,15 +158,13 @@ def columns_of(
         if judgement.judge in series and judgement.outcome(series[judgement.judge].score) is not None:
             judgements[judgement.edit_model, judgement.judge].setdefault(judgement.sample_id, []).append(judgement)
     failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
-    for edit in results.edits:
-        if edit.status not in _NOT_TRIED:
-            failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
     skipped: dict[str, set[str]] = {edit_model: set() for edit_model in results.edit_models}
+    made: dict[str, dict[str, list[int]]] = {edit_model: {} for edit_model in results.edit_models}
     for edit in results.edits:
         if edit.status is Status.SKIPPED:
             skipped[edit.edit_model].add(edit.sample_id)
-    made: dict[str, dict[str, list[int]]] = {edit_model: {} for edit_model in results.edit_models}
-    for edit in results.edits:
+        elif edit.status is not Status.PENDING:
+            failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
         if edit.status is Status.OK:
             made[edit.edit_model].setdefault(edit.sample_id, []).append(edit.edit_seed)
     several = len(results.edit_models) > 1

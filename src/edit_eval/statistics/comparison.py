@@ -244,22 +244,30 @@ class _Both:
 
     def __init__(self, a: ScoreColumn, b: ScoreColumn) -> None:
         self.a, self.b, self.scale = a, b, a.scale
-        self.shared = sorted(sample for sample in a.scores if sample in b.scores)
-        scores = [[column.scores[sample] for sample in self.shared] for column in (a, b)]
-        self.of_a, self.of_b = np.array(scores, dtype=np.float64)  # None becomes NaN
+        alike = a.samples == b.samples
+        self.shared = a.samples if alike else [sample for sample in a.samples if sample in b.scores]
+        self.of_a, self.of_b = (
+            column.values if alike else column.values[[sample in other.scores for sample in column.samples]]
+            for column, other in ((a, b), (b, a))
+        )
         self.differences = self.of_a - self.of_b
         self.held = ~np.isnan(self.differences)
         self.complete = bool(self.held.all()) and not any(any(column.unscored.values()) for column in (a, b))
         self.common = [sample for sample, held in zip(self.shared, self.held.tolist(), strict=True) if held]
         self.groups = a.groups(self.shared)
-        if any(not a.clusters[sample] for sample in self.common):
+        images = [a.clusters[sample] for sample in self.common]
+        if not all(images):
             raise ValueError(
                 Text("a sample with a score has no digest of its source image; it cannot be put in a cluster")
             )
-        self.clusters = cluster_codes([a.clusters[sample] for sample in self.common])
+        self.clusters = cluster_codes(images)
+        named = [a.categories[sample] for sample in self.shared]
+        self.category_names = sorted({*named})
+        """The categories of the shared samples: their codes are their places."""
+        self.categories = cluster_codes(named)
 
         self.over_samples = self._estimate(None)
-        self.over_categories = self._estimate(cluster_codes([a.categories[sample] for sample in self.shared]))
+        self.over_categories = self._estimate(self.categories)
         self.mean_difference = self.over_samples if self.groups is None else self.over_categories
 
     def mean(self, values: FloatArray) -> float | None:
@@ -296,7 +304,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         b=b.name,
         total=len(both.shared),
         n=len(common),
-        clusters=len(np.unique(both.clusters)),
+        clusters=int(both.clusters.max(initial=-1)) + 1,
         mean_a=both.mean(both.of_a),
         mean_b=both.mean(both.of_b),
         **asdict(sample_mean if both.groups is None else category_mean),
@@ -398,12 +406,10 @@ def _interval(difference: Estimate, span: float) -> tuple[list[float] | None, st
 
 
 def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
-    of_samples = np.array([both.a.categories[sample] for sample in both.common], dtype=object)
-    differences = both.differences[both.held]
+    of_samples, differences = both.categories[both.held], both.differences[both.held]
     categories = {}
     for name in dict.fromkeys(both.a.categories.values()):
-        inside = of_samples == name
-        if not inside.any():
+        if name not in both.category_names or not (inside := of_samples == both.category_names.index(name)).any():
             continue
         of_category = estimate(differences[inside], both.clusters[inside])
         ends, doubt = _interval(of_category, span)
@@ -511,8 +517,7 @@ def order(pairs: Sequence[Pair], rank: Mapping[str, int | None]) -> list[str]:
 
 
 def _column_summary(column: ScoreColumn, rank: int | None, place: int | None) -> ColumnSummary:
-    samples = sorted(column.scores)
-    scores = np.array([column.scores[sample] for sample in samples], dtype=np.float64)  # None becomes NaN
+    samples, scores = column.samples, column.values
     groups, scored = column.groups(samples), ~np.isnan(scores)
     value = mean(scores, groups)
     images = [column.clusters[sample] for sample in samples if column.scores[sample] is not None]

@@ -241,12 +241,14 @@ def compare_controls(results: Results, judge: str, series: Series) -> dict[str, 
     the edits of each are shown not to be better by a useful amount; else None.
     """
     by_kind = {}
+    if not (kinds := dict.fromkeys(map(kind_of, controls_of(results, judge, series.score)))):
+        return {}
     test = ControlTest(results.samples, series)
     edits = scores_by_model(
         (judgement for judgement in results.judgements if judgement.judge == judge), series.score, results.edit_models
     )
     of_judge = [control for control in results.controls if control.judge == judge]
-    for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
+    for kind in kinds:
         by_kind[kind] = test.best(
             test.compare_with_edits((control for control in of_judge if kind_of(control) == kind), edits)
         )

@@ -87,9 +87,8 @@ class PairedFailures:
 
 def count_failed_edits(column: ScoreColumn) -> FailedEdits:
     """Counts a column's failed edits, with the interval of their share."""
-    edits = [(sample, failed) for sample, of_seeds in column.failed.items() for failed in of_seeds.values()]
-    values = np.array([failed for _, failed in edits], dtype=np.float64)
-    images = cluster_codes([column.image(sample) for sample, _ in edits])
+    values = np.array([*column.attempts.values()], dtype=np.float64)
+    images = cluster_codes([column.image(sample) for sample, _ in column.attempts])
     return FailedEdits(int(values.sum()), len(values), failure_interval(values, images))
 
 
@@ -195,19 +194,14 @@ def exchange_p_value(differences: IntArray, clusters: IntArray) -> float:
 
 
 def _compare_pair(a: ScoreColumn, b: ScoreColumn) -> PairedFailures:
-    edits = [
-        (a.image(sample), failed, b.failed[sample][seed])
-        for sample, of_seeds in a.failed.items()
-        for seed, failed in of_seeds.items()
-        if seed in b.failed.get(sample, {})
-    ]
+    edits = [edit for edit in a.attempts if edit in b.attempts]
     if not edits:
         return PairedFailures()
-    images = cluster_codes([image for image, _, _ in edits])
-    of_a, of_b = (np.array([edit[place] for edit in edits], dtype=np.int64) for place in (1, 2))
+    images = cluster_codes([a.image(sample) for sample, _ in edits])
+    of_a, of_b = (np.array([*map(column.attempts.__getitem__, edits)], dtype=np.int64) for column in (a, b))
     return PairedFailures(
         total=len(edits),
-        clusters=len(np.unique(images)),
+        clusters=int(images.max()) + 1,
         a=int(of_a.sum()),
         b=int(of_b.sum()),
         difference=float((of_a - of_b).mean()),

@@ -125,7 +125,8 @@ class _Union:
         # If the scale has no worst score, edits that the first failed say nothing against the other.
         rows = [row for row in rows if not math.isinf(row[2]) or not of_first.failure_share(row[0])]
         self.total = len(rows)
-        unscored = {row[0] for row in rows if of_first.is_unscored(row[0]) or of_other.is_unscored(row[0])}
+        doubtful = (row[0] for row in rows if not (row[0] in of_first.plain and row[0] in of_other.plain))
+        unscored = {sample for sample in doubtful if of_first.is_unscored(sample) or of_other.is_unscored(sample)}
         self.failed = sum(other.failure_shares.get(row[0], 0.0) > 0 for row in rows)
         self.absent = sum((row[0] in first.scores) != (row[0] in other.scores) for row in rows)
         self.left_out = 0
@@ -225,6 +226,12 @@ class _Part:
         self._column, self._forgiven = column, forgiven
         self._sign = gain(column.scale)
         self._worst, self._best = (self._sign * end for end in ends(column.scale))
+        self.plain = {
+            sample: self._sign * score
+            for sample, score in column.scores.items()
+            if score is not None and not column.unscored.get(sample) and not column.failure_shares.get(sample)
+        }
+        """The samples of which no score is missing and no edit has failed, as most are, with their gains."""
 
     def failure_share(self, sample: str) -> float:
         return self._column.failure_shares.get(sample, 0.0) if sample in self._column.scores else 0.0
@@ -238,10 +245,10 @@ class _Part:
 
     def ends(self, sample: str) -> tuple[float, float]:
         """Returns the worst and the best. Failed edits are the worst score if they are `forgiven`, else anything."""
+        if (gained := self.plain.get(sample)) is not None:
+            return gained, gained
         score = self._column.scores.get(sample)
         missing, failed = self._missing(sample), self.failure_share(sample)
-        if score is not None and not missing and not failed:  # as in most samples of most runs
-            return (scored := self._sign * score, scored)
         worst, best = self._worst, self._best
         if not self._forgiven:
             failed = 0.0

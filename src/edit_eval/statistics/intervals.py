@@ -278,49 +278,89 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     """
     if len(values) == 0:
         raise ValueError("there is nothing to take a mean of")
-    _, of_cluster = np.unique(clusters, return_inverse=True)
-    of_group = np.zeros(len(values), np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
+    of = _lay_out(*(None if codes is None else codes.astype(np.int64).tobytes() for codes in (clusters, groups)))
+    shape, sizes = of.counts.shape, of.sizes
+    values = values[np.lexsort((values, of.places))]  # the same sums, to the last bit, for any order of the values
+    means = np.bincount(of.groups, values) / sizes
+    point_estimate = replace(of.estimate, value=float(means.mean()))
+    if point_estimate.doubt == "one_image":
+        return point_estimate
+    sums = np.bincount(of.cells, values - means[of.groups], of.counts.size).reshape(shape)
+    error = math.sqrt(math.fsum(((of.adjusted * sums).sum(axis=1) ** 2).tolist()))
+    if not error > 1e-12 * max(1.0, float(np.abs(values).max())):
+        point_estimate = replace(point_estimate, doubt="no_spread")
+    else:
+        point_estimate = replace(
+            point_estimate,
+            standard_error=error * of.inflation,
+            freedom=min(of.estimate.freedom, _freedom_seen(of.counts, of.adjusted, sums, sizes)),
+            asymmetry=mean_asymmetry((of.weights * sums).sum(axis=1) / of.shares, of.shares),
+        )
+    if of.estimate.doubt:
+        return point_estimate
+    totals = (np.bincount(of.cells, values, of.counts.size).reshape(shape) * of.weights).sum(axis=1)
+    return replace(point_estimate, signs=weigh_signs(totals))
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What `estimate` makes of clusters and groups alone: all pairs of a run's columns have the same."""
+
+    estimate: Estimate
+    """Without values; `doubt` is why there is no interval, whatever they are."""
+    places: IntArray
+    """Of each value, its cell: its cluster and its group."""
+    cells: IntArray
+    """The same in order."""
+    groups: IntArray
+    """Of each cell in order, its group."""
+    sizes: FloatArray
+    counts: FloatArray
+    weights: FloatArray
+    shares: FloatArray
+    adjusted: FloatArray
+    inflation: float
+
+
+@lru_cache(maxsize=16)
+def _lay_out(clusters: bytes, groups: bytes | None) -> _Layout:
+    _, of_cluster = np.unique(np.frombuffer(clusters, np.int64), return_inverse=True)
+    of_group = np.zeros_like(of_cluster)
+    if groups is not None:
+        _, of_group = np.unique(np.frombuffer(groups, np.int64), return_inverse=True)
     shape = int(of_cluster.max()) + 1, int(of_group.max()) + 1
-    cells = of_cluster * shape[1] + of_group
-    order = np.lexsort((values, cells))  # the same sums, to the last bit, for any order of the values
-    values, of_group, cells = values[order], of_group[order], cells[order]
+    places = of_cluster * shape[1] + of_group
     sizes = np.bincount(of_group).astype(np.float64)
-    means = np.bincount(of_group, values) / sizes
-    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-    sums = np.bincount(cells, values - means[of_group], shape[0] * shape[1]).reshape(shape)
+    counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
     weights = 1 / (shape[1] * sizes)  # of one value in the mean of the groups' means
     shares = (weights * counts).sum(axis=1)
     square = float((shares**2).sum())
-    point_estimate = Estimate(float(means.mean()), 0.0, 0.0, 0.0, shape[0], 1 / square, 0.0, 0.0, "one_image")
+    point_estimate = Estimate(0.0, 0.0, 0.0, 0.0, shape[0], 1 / square, 0.0, 0.0, "one_image")
+    in_order = places, (cells := np.sort(places)), cells % shape[1], sizes, counts, weights, shares
     if (counts == sizes).any():
-        return point_estimate
+        return _Layout(point_estimate, *in_order, adjusted=counts, inflation=1.0)
     held = counts / sizes
     # CR2: residuals of a cluster are too small by the share that it holds of each group's mean.
     adjusted = weights / np.sqrt(1 - held)
-    error = math.sqrt(math.fsum(((adjusted * sums).sum(axis=1) ** 2).tolist()))
     # Traces of P and P P, without forming P.
     own, shared = (counts * adjusted**2).sum(axis=1), counts * adjusted / np.sqrt(sizes)
     squares, products = (shared**2).sum(axis=1), shared.T @ shared
     trace = float((own - squares).sum())
     trace_of_square = float((own**2 - 2 * own * squares).sum() + (products**2).sum())
     freedom = trace**2 / trace_of_square
-    spread = error > 1e-12 * max(1.0, float(np.abs(values).max()))
     # L: inflation of the error if all values of a cluster are equal.
     scaled = adjusted * counts
     whole = scaled.sum(axis=1)
     alike = float((whole**2 - 2 * whole * (scaled * held).sum(axis=1)).sum())
     alike += float(((scaled.T @ scaled) * (held.T @ held)).sum())
-    totals = (np.bincount(cells, values, shape[0] * shape[1]).reshape(shape) * weights).sum(axis=1)
-    return replace(
+    known = replace(
         point_estimate,
-        standard_error=error * math.sqrt(max(1.0, square / alike)) if spread else 0.0,
-        freedom=min(freedom, _freedom_seen(counts, adjusted, sums, sizes)) if spread else freedom,
+        freedom=freedom,
         freedom_between=square**2 / float((shares**4).sum()) - 1,
-        asymmetry=mean_asymmetry((weights * sums).sum(axis=1) / shares, shares) if spread else 0.0,
         asymmetry_by_chance=skewness_by_chance(shape[0]) * _asymmetry_kept(shares),
-        doubt=_doubt(spread, shape[0], freedom, 1 / square),
-        signs=None if _doubt(True, shape[0], freedom, 1 / square) else weigh_signs(totals),
+        doubt=_doubt(True, shape[0], freedom, 1 / square),
     )
+    return _Layout(known, *in_order, adjusted, math.sqrt(max(1.0, square / alike)))
 
 
 def linear_estimate(value: float, parts: FloatArray, shares: FloatArray) -> Estimate:

@@ -71,36 +71,30 @@ def clusters_needed(
     if not _says(estimate) or difference > span:
         return None
 
-    def enough(clusters: int) -> bool:
+    def find_power(clusters: int) -> float:
         share = clusters / estimate.clusters
         skewness = skewness_by_chance(clusters) / skewness_by_chance(estimate.clusters)
         freedom_between = (estimate.freedom_between + 1) * share - 1
         if freedom_between < 1:
-            return False
+            return 0.0
         asymmetry = estimate.asymmetry_by_chance * skewness / math.sqrt(share)
         powers = _powers(
             (estimate.freedom + 1) * share - 1, freedom_between, asymmetry, alpha, estimate.freedom_between
         )
-        return powers(difference / estimate.standard_error * math.sqrt(share) * (1 + 1e-6)) >= power
+        return powers(difference / estimate.standard_error * math.sqrt(share) * (1 + 1e-6))
 
-    # Beside what the usual formula says: each look weighs 16,000 chances.
-    reach = (normal_quantile(1 - alpha / 2) + normal_quantile(power)) * estimate.standard_error / difference
-    low, high = FEWEST_CLUSTERS - 1, max(FEWEST_CLUSTERS, math.ceil(estimate.clusters * reach**2))
-    step = max(1, high // 64)
-    if enough(high):
-        while high - step > low:
-            if enough(high - step):
-                high, step = high - step, 2 * step
-            else:
-                low = high - step
-    else:
-        while not enough(high + step):
-            high, step = high + step, 2 * step
-        low, high = high, high + step
+    # Each look weighs 16,000 chances. The first is at what the usual formula says; by it every look says where the next
+    # one is to be, one beside the last if that was nearly right. Where it is far off, the range is halved.
+    each, wanted = difference / estimate.standard_error / math.sqrt(estimate.clusters), normal_quantile(power)
+    low, high, looks = FEWEST_CLUSTERS - 1, math.inf, 0
+    root = (normal_quantile(1 - alpha / 2) + wanted) / each
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+        guess = math.ceil(root**2) if looks < 6 else min(2 * low, (low + high) / 2)
+        clusters = max(low + 1, int(min(guess, high - 1)))
+        found = find_power(clusters)
+        low, high, looks = (low, clusters, looks + 1) if found >= power else (clusters, high, looks + 1)
+        root = max(0.0, math.sqrt(clusters) + (wanted - normal_quantile(min(max(found, 1e-9), 1 - 1e-9))) / each)
+    return int(high)
 
 
 def clusters_by_signs(
@@ -155,6 +149,7 @@ def _asymmetries() -> list[float]:
     return [normal_quantile((place + 0.5) / 16) for place in range(16)]
 
 
+@lru_cache(maxsize=1024)
 def _errors(freedom: float) -> FloatArray:
     from scipy.special import chdtri
 

@@ -37,8 +37,7 @@ def same_pictures(pixels: Mapping[str, Pixels]) -> list[SamePictures]:
     pairs, names = [], list(pixels)
     for place, a in enumerate(names):
         for b in names[place + 1 :]:
-            both = pixels[a].keys() & pixels[b].keys()
-            count = sum(pixels[a][edit] == pixels[b][edit] for edit in both)
-            if 2 * count > len(both):
-                pairs.append(SamePictures(a, b, count, len(both)))
+            count = len(pixels[a].items() & pixels[b].items())
+            if count and 2 * count > (both := len(pixels[a].keys() & pixels[b].keys())):
+                pairs.append(SamePictures(a, b, count, both))
     return pairs

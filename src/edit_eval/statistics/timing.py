@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edit_eval.config.placement import models_written
+from edit_eval.config.yaml_text import models_written
 from edit_eval.records import Activity, MemoryUse, Results, Spent, Utilisation
 from edit_eval.text import Text, pluralize
 

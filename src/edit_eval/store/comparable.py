@@ -14,7 +14,7 @@ from typing import Protocol
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.config.identity import digest
-from edit_eval.config.schema import mask_secrets
+from edit_eval.config.secret_values import mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge

@@ -37,7 +37,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
-from edit_eval.config.placement import strip_placement
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError, RunDirectoryError, Stopped
 from edit_eval.files.durable import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
@@ -421,6 +420,8 @@ class RunDirectory:
 
         Placement is ignored: a run is the same on any devices.
         """
+        from edit_eval.config.placement import strip_placement  # pydantic, for which readers do not wait
+
         seen = Damage()
         try:
             written = [strip_placement(self.configuration()), self.read_resolved_configuration()]

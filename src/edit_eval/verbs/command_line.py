@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -180,18 +180,21 @@ def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Calla
 # -- plug-ins and packages as verbs --
 
 
-def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
+def command_of(app: typer.Typer, words: Sequence[str] | None = None) -> Any:
     """Returns the whole command: the verbs of `app`, and one for every registered verb and analysis.
 
     One of those is imported if its name is among the `words` of the command line, or if none are given; of the others
-    there is only their first line, for `--help`. A name that a verb of `app` has is not replaced.
+    there is only their first line, for `--help`, and nothing where the first word is a verb: nobody looks at them. A
+    name that a verb of `app` has is not replaced.
     """
-    from edit_eval.config.components import import_registered, list_components
+    from edit_eval.config.components import import_registered, list_components, names
 
     command: Any = copy(typer.main.get_command(app))  # typer keeps its own
     plugins, taken, before = typer.Typer(rich_markup_mode=None), {*command.commands}, {}
+    known = taken.union(*map(names, _TYPED))
+    asked = words[:1] if words and words[0] in known else None
     for kind, make in _TYPED.items():
-        for component in list_components(kind):
+        for component in list_components(kind, asked):
             if component.name in taken:
                 continue
             taken.add(component.name)
@@ -301,13 +304,13 @@ _added: dict[str, list[tuple[Any, Any]]] = {}
 
 def _with_options(name: str, command: Any) -> Any:
     """Returns a command with the flags of every registered `option.NAME.*`."""
-    from edit_eval.config.components import import_registered, list_components
+    from edit_eval.config.components import import_registered, names
 
     made, readers = copy(command), []
-    for component in list_components("option"):
-        if component.name.partition(".")[0] != name:
+    for option in names("option"):
+        if option.partition(".")[0] != name:
             continue
-        cls, alone = import_registered("option", component.name), typer.Typer(rich_markup_mode=None)
+        cls, alone = import_registered("option", option), typer.Typer(rich_markup_mode=None)
         flags, read = _flags(cls)
 
         def values(read: Any = read, **given: Any) -> dict[str, object]:
@@ -323,9 +326,9 @@ def _with_options(name: str, command: Any) -> Any:
 
     def callback(**given: Any) -> Any:
         _added[name] = []
-        for cls, adds, names in readers:
+        for cls, adds, keys in readers:
             typed: Any = adds.callback
-            _added[name].append((cls(), cls.Parameters(**typed(**{key: given.pop(key) for key in names}))))
+            _added[name].append((cls(), cls.Parameters(**typed(**{key: given.pop(key) for key in keys}))))
         return command.callback(**given)
 
     made.callback = callback

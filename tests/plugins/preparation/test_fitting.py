@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from edit_eval.config.placement import Placement
-from edit_eval.config.schema import ModelSection, ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
+from edit_eval.config.schema import ModelSection
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.memory import GIB

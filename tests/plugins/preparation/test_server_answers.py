@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.execution.findings import Finding
 from edit_eval.plugins.preparation import requests as preparation
 from edit_eval.plugins.preparation.probing import server_finding

@@ -20,7 +20,8 @@ import numpy as np
 from msgspec.structs import asdict
 
 from edit_eval.config.identity import canonical_json, digest_of_text
-from edit_eval.config.schema import ProtocolSection, mask_secrets
+from edit_eval.config.recorded import ProtocolSection
+from edit_eval.config.secret_values import mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.user_files import UnfitFile, parse_json, read_bytes
 from edit_eval.plugins.agreement.document import (

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import ProtocolSection
+from edit_eval.config.recorded import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
 from edit_eval.protocols.contract import Protocol, Question, Score, Texts

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import structs
 
 from edit_eval.config.identity import digest
-from edit_eval.config.schema import GONE
+from edit_eval.config.recorded import GONE
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.durable import write_durably
 from edit_eval.files.user_files import UnfitFile, read_json

@@ -16,7 +16,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from edit_eval.config.identity import Identity, digest
-from edit_eval.config.schema import drop_removed_parameters, mask_secrets
+from edit_eval.config.recorded import drop_removed_parameters
+from edit_eval.config.secret_values import mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.addresses import is_address
 from edit_eval.files.hub import local_path

@@ -16,7 +16,7 @@ import msgspec
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import SECRET_SHOWN, mask_secrets
+from edit_eval.config.secret_values import SECRET_SHOWN, mask_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.asked import AskedJudge

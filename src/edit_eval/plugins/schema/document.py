@@ -24,9 +24,9 @@ from edit_eval.config.kinds import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.config.parameters import describe_fields, find_adapter
 from edit_eval.config.placement import SAMPLE_KEYS, WrittenPlacement
+from edit_eval.config.recorded import EvaluationSection
 from edit_eval.config.schema import (
     BenchmarkSection,
-    EvaluationSection,
     ExecutionSection,
     Filters,
     ModelSection,

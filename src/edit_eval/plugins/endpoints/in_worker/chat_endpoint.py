@@ -593,19 +593,17 @@ class DataUrls:
         return url
 
     def _digest(self, picture: Image) -> str:
-        """Returns the digest of a picture's pixels, cached for read-only pictures.
+        """Returns the digest of a picture's file, if that is kept, else of its pixels; cached for read-only pictures.
 
         The cache holds as long as the pixel buffer is the same: painting on the picture with Pillow replaces it.
         """
         if not picture.readonly:
             return pixel_digest(picture)
-        if (kept := get_kept_file(picture)) is not None:
-            return hashlib.sha256(kept).hexdigest()
-        place = id(picture)
-        known = self._digests.get(place)
-        if known is not None and known[0]() is picture and known[1] is picture.im:
+        place, kept = id(picture), get_kept_file(picture)
+        content, known = picture.im if kept is None else kept, self._digests.get(place)
+        if known is not None and known[0]() is picture and known[1] is content:
             return known[2]
-        digest = pixel_digest(picture)
+        digest = pixel_digest(picture) if kept is None else hashlib.sha256(kept).hexdigest()
         gone = weakref.ref(picture, lambda _: self._digests.pop(place, None))
-        self._digests[place] = gone, picture.im, digest
+        self._digests[place] = gone, content, digest
         return digest

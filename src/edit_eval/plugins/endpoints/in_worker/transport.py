@@ -17,6 +17,7 @@ import ssl
 import time
 import zlib
 from collections.abc import AsyncIterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import getproxies, proxy_bypass
@@ -53,6 +54,7 @@ class Posting:
         self._base_url, self._longest, self._direct = base_url.rstrip("/"), longest, direct
         self._headers = {**headers, "accept-encoding": "identity"}
         self._known: dict[tuple[str, bool], Any] = {}
+        self._find_proxy = cache(find_proxy)  # it goes through the environment several times
         self._session: Any = None
 
     def _address(self, path: str, above: bool, query: Mapping[str, Any] | None) -> Any:
@@ -126,7 +128,7 @@ class Posting:
         return response.status, response.headers, answer
 
     async def _sent(self, method: str, url: Any, data: Any, headers: Mapping[str, str]) -> tuple[Any, bytes]:
-        proxy = None if self._direct else find_proxy(url.scheme, url.host, url.port)
+        proxy = None if self._direct else self._find_proxy(url.scheme, url.host, url.port)
         try:
             session = self._open_session(url)
             sent = session.request(method, url, data=data, headers=headers, proxy=proxy, allow_redirects=False)
