@@ -10,8 +10,8 @@ from PIL.Image import Image
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.plugins.diffusers.in_worker.diffusers_pipeline import call_on_canvas
 from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
-from edit_eval.plugins.weights.in_worker.loading import dtype_named, prepare_devices, runs_on_cpu
-from edit_eval.plugins.weights.in_worker.processors import load_processor
+from edit_eval.pretrained.loading import dtype_named, prepare_devices, runs_on_cpu
+from edit_eval.pretrained.processors import load_processor
 
 
 class StockQwenImageEdit(QwenImageEdit):

@@ -17,11 +17,11 @@ from command_lines import Command
 from documents import plain as as_written
 from edit_eval import compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.plugins.ratings.files import read_people_file
 from edit_eval.reporting import analyses
 from edit_eval.reporting.comparison import gate_lines, print_comparison
 from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.people import read_people_file
 from edit_eval.statistics.votes import Vote
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.journal import Damage

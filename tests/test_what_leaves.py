@@ -15,8 +15,8 @@ import pytest
 from command_lines import Command, caller, finish, one_error
 from edit_eval.files.new import as_meant, write_rows
 from edit_eval.plugins.audit import passports
-from edit_eval.plugins.ratings.files import read_people_scores, read_people_votes
 from edit_eval.privacy import Secrets, hide_secrets, secrets_of
+from edit_eval.statistics.people import read_people_scores, read_people_votes
 
 command = pytest.fixture(caller)
 ARMED = "=cmd|' /C calc'!A0"

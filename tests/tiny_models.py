@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edit_eval.plugins.weights.in_worker.processors import image_only, image_processor_class
+from edit_eval.pretrained.processors import image_only, image_processor_class
 from tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
 from written_weights import HEAD_WIDTH, WIDTH, write_answers
 

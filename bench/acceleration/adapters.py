@@ -21,7 +21,7 @@ from acceleration.single_frame_vae import use_single_frame_convolutions
 from acceleration.source_cache import remember_sources
 from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
 from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL
-from edit_eval.plugins.weights.in_worker.loading import check_value, load_errors
+from edit_eval.pretrained.loading import check_value, load_errors
 
 SHORTEST_PREFIX = 32
 """Least number of shared tokens worth reading separately."""

@@ -19,7 +19,7 @@ from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.execution.drivers.local import last_line
 from edit_eval.plugins.endpoints.in_worker.chat_endpoint import ChatEndpoint
-from edit_eval.plugins.weights.in_worker.loading import load_errors
+from edit_eval.pretrained.loading import load_errors
 from edit_eval.privacy import secrets_of
 from edit_eval.workers.failures import one_line
 from faults.faulty_runs import faulty, settings

@@ -17,7 +17,8 @@ from PIL import Image
 from edit_eval.config.components import import_class
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
-from edit_eval.files.hub import Repository, fetch_model, is_address, local_path, snapshot
+from edit_eval.files.addresses import is_address
+from edit_eval.files.hub import Repository, fetch_model, local_path, snapshot
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.workers.model_class import make_parameters
 from small_hub import SmallHub

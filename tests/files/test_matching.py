@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.files.matching import likely, match, names_of_path, near
-from edit_eval.plugins.ratings.files import match_names
+from edit_eval.statistics.people import match_names
 from edit_eval.statistics.votes import Rating
 
 ENDINGS = (".png", ".jpg")

@@ -18,7 +18,7 @@ from edit_eval.execution.contract import Event, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, is_left, work_number
-from edit_eval.plugins.simulation.simulation import rest_of_a_run
+from edit_eval.plugins.preparation.simulation import rest_of_a_run
 from edit_eval.records import Refinement, Reply, Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates

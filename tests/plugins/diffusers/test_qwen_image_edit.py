@@ -515,7 +515,7 @@ def stock_pipeline(folder: Path, dtype: str) -> Any:
     import torch
     from diffusers import DiffusionPipeline
 
-    from edit_eval.plugins.weights.in_worker.processors import image_only
+    from edit_eval.pretrained.processors import image_only
 
     processor = image_only("Qwen2VLProcessor").from_pretrained(folder / "processor")
     pipeline = DiffusionPipeline.from_pretrained(folder, processor=processor, dtype=getattr(torch, dtype))

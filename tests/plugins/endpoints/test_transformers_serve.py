@@ -28,7 +28,7 @@ WITHOUT_TORCHVISION = """
 import sys
 if "transformers.cli.transformers:main" in sys.orig_argv:
     import transformers
-    from edit_eval.plugins.weights.in_worker.processors import load_processor
+    from edit_eval.pretrained.processors import load_processor
     transformers.AutoProcessor.from_pretrained = lambda source, **_: load_processor(source, "Qwen3VLProcessor", {})
 """
 

@@ -15,6 +15,7 @@ from PIL import Image
 
 from command_lines import Command
 from edit_eval.benchmarks.table import TableBenchmark
+from edit_eval.config.shorthand import FLAGS, Kind, set_devices
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.init.writing import (
     Pictures,
@@ -25,7 +26,6 @@ from edit_eval.plugins.init.writing import (
     parse_model,
     parse_pictures,
 )
-from edit_eval.plugins.shorthand.shorthand import FLAGS, Kind, set_devices
 from judge_server import JudgeServer
 from photographs import draw, name
 

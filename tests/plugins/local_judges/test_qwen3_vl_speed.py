@@ -21,7 +21,7 @@ from edit_eval.judges.answers import read_answer
 from edit_eval.plugins.local_judges.in_worker import transformers as transformers_judge
 from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL
 from edit_eval.plugins.preparation.fitting import ANSWER_WORK
-from edit_eval.plugins.weights.in_worker.loading import BESIDE_OTHERS
+from edit_eval.pretrained.loading import BESIDE_OTHERS
 from edit_eval.records import Status
 from local_judges import JUDGES, loaded, picture, request, rewrite
 
@@ -41,7 +41,7 @@ class TestSpeed:
 
         from edit_eval.plugins.local_judges.in_worker.judge_table import family_of_type
         from edit_eval.plugins.local_judges.in_worker.processing import patches
-        from edit_eval.plugins.weights.in_worker.processors import load_processor
+        from edit_eval.pretrained.processors import load_processor
 
         folder = tiny_models / name
         judge = loaded(folder)

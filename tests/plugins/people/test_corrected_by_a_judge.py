@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from edit_eval.plugins.people.differences import FEWEST_ANSWERED, correct_difference
-from edit_eval.plugins.ratings.files import read_people
+from edit_eval.statistics.people import read_people
 from late_imports import Late
 
 stats = Late("scipy.stats")

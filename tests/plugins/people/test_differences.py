@@ -12,10 +12,10 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.people.analysis import explanation
 from edit_eval.plugins.people.differences import NEXT, compare_by_votes, correct_difference, peoples_differences
-from edit_eval.plugins.ratings.files import read_answers, read_people
 from edit_eval.records import Scale
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.intervals import holm
+from edit_eval.statistics.people import read_answers, read_people
 from edit_eval.statistics.votes import Rating, Vote
 from small_columns import column, drawn, failing
 

@@ -27,7 +27,8 @@ import yaml
 from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.row_benchmark import RowBenchmark
 from edit_eval.config.components import import_class
-from edit_eval.files.hub import Repository, is_address
+from edit_eval.files.addresses import is_address
+from edit_eval.files.hub import Repository
 from edit_eval.plugins.published import imgedit
 from late_imports import Late
 from own_components import built_in

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.ratings.files import read_people_file
 from edit_eval.plugins.viewer.voting import write_votes
 from edit_eval.records import Status
 from edit_eval.reporting.analyses import analysis
 from edit_eval.run import Run, evaluate
+from edit_eval.statistics.people import read_people_file
 from edit_eval.store.votes import VoteLine
 from plugins.viewer.served import Viewer
 from small_benchmark import write_benchmark

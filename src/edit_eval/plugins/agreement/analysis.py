@@ -28,7 +28,6 @@ from edit_eval.plugins.agreement.people import people_agreement, people_sheet
 from edit_eval.plugins.agreement.rank_agreement import group_by_model
 from edit_eval.plugins.agreement.sheet import GAP, agreement_sheet, choices_sheet
 from edit_eval.plugins.agreement.vote_agreement import as_voter, choices, compare_with_votes, comparers_of
-from edit_eval.plugins.ratings.files import read_people
 from edit_eval.records import JUDGE_FAILED, Judgement, Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, Sources
@@ -38,13 +37,14 @@ from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.failure_rates import failure_interval
 from edit_eval.statistics.intervals import cluster_codes
 from edit_eval.statistics.ordinal import alpha
+from edit_eval.statistics.people import read_people
 from edit_eval.statistics.raters import Rater, image_of, judges_of, retest, voters_of
 from edit_eval.statistics.scores_apart import compare_scores
 from edit_eval.statistics.votes import Vote
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
-    from edit_eval.plugins.charts.parts import AnyChart, Axis
+    from edit_eval.reporting.chart_parts import AnyChart, Axis
 
 # -- verb --
 
@@ -250,7 +250,7 @@ def agreement_charts(results: Results, language: str) -> list[AnyChart]:
 def _two_judges(a: Rater, b: Rater, models: list[str], language: str) -> AnyChart:
     import altair as alt  # only a page needs it
 
-    from edit_eval.plugins.charts.parts import LayeredChart, axis_of, chart_title, series_colour, series_mark
+    from edit_eval.reporting.chart_parts import LayeredChart, axis_of, chart_title, series_colour, series_mark
 
     digits = [formats.decimals(of.scale, max(map(abs, of.values.values()), default=0.0)) for of in (a, b)]
     axes = [axis_of(of.scale, list(of.values.values())) for of in (a, b)]

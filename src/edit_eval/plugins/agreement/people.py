@@ -25,13 +25,13 @@ from edit_eval.plugins.agreement.document import (
 from edit_eval.plugins.agreement.rank_agreement import EditRanking, MeanAgreement, ModelRanking, Samples, with_interval
 from edit_eval.plugins.agreement.sheet import GAP, INTERVAL, NAME, PART, Whose, score_column, span_column, with_parts
 from edit_eval.plugins.agreement.two_raters import Agreement, agreement_of_raters, samples_of
-from edit_eval.plugins.ratings.files import match_names
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import format_signed, format_signed_span
 from edit_eval.reporting.names import score_name
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.statistics.intervals import none_for_nan, percentiles
+from edit_eval.statistics.people import match_names
 from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
 from edit_eval.statistics.votes import Rating
 from edit_eval.text import Text, pluralize

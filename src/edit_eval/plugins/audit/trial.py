@@ -45,12 +45,12 @@ from edit_eval.plugins.audit.passports import (
     Try,
 )
 from edit_eval.plugins.audit.people_agreement import FLOORS, measure_people_agreement
-from edit_eval.plugins.ratings.files import read_people
 from edit_eval.protocols.asked import AskedJudge, make_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.reporting.language import current_language
 from edit_eval.run import Run, analyse, evaluate
+from edit_eval.statistics.people import read_people
 from edit_eval.store.examined import usual_folder
 from edit_eval.text import Text
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import msgspec
 
 from edit_eval.plugins.best_of.worth import PEOPLE, Chooser, ModelWorth, Size, Worth, best_of, rater, with_critics
-from edit_eval.plugins.ratings.files import match_names, read_people
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.formats import format_signed, format_signed_span
@@ -18,11 +17,12 @@ from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import NAMES, score_line
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words, translate_words
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.statistics.people import match_names, read_people
 from edit_eval.statistics.votes import ratings_of
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
-    from edit_eval.plugins.charts.parts import AnyChart
+    from edit_eval.reporting.chart_parts import AnyChart
 
 
 class BestOf(Analysis[Worth]):
@@ -277,7 +277,7 @@ _MARKS = 6  # about this many on the axis of gains
 
 def best_of_charts(documents: Sequence[Worth], style: ChartStyle) -> list[AnyChart]:
     """Draws a chart for each document, except where nothing has a mean."""
-    from edit_eval.plugins.charts.parts import chart_title  # only a page needs it
+    from edit_eval.reporting.chart_parts import chart_title  # only a page needs it
 
     made = [(document, _chart(document, style)) for document in documents]
     return [
@@ -292,7 +292,7 @@ def best_of_charts(documents: Sequence[Worth], style: ChartStyle) -> list[AnyCha
 def _chart(document: Worth, style: ChartStyle) -> AnyChart | None:
     import altair as alt  # only a page needs it
 
-    from edit_eval.plugins.charts.parts import CURVE_HEIGHT, LayeredChart, curves, series_colour
+    from edit_eval.reporting.chart_parts import CURVE_HEIGHT, LayeredChart, curves, series_colour
 
     language = style.language
     models = list(map(one_line, style.edit_models or [model.edit_model for model in document.models]))

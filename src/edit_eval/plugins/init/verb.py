@@ -22,8 +22,8 @@ from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
+    from edit_eval.config.shorthand import Kind, ModelDraft
     from edit_eval.plugins.init.writing import Pictures, Started
-    from edit_eval.plugins.shorthand.shorthand import Kind, ModelDraft
 
 T = TypeVar("T")
 
@@ -80,6 +80,7 @@ class InitVerb(Verb):
         force: Force = False,
     ) -> None:
         """Writes it, and says what to type next."""
+        from edit_eval.config.shorthand import read_judge_flag
         from edit_eval.plugins.init.writing import (
             STANDARD,
             add_judges,
@@ -87,7 +88,6 @@ class InitVerb(Verb):
             refuse_to_overwrite,
             write_configuration,
         )
-        from edit_eval.plugins.shorthand.shorthand import read_judge_flag
 
         if from_ is not None:
             if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):

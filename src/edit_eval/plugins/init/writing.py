@@ -28,18 +28,7 @@ from edit_eval.config.known_weights import find_release, list_releases
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import read_devices_flag
 from edit_eval.config.shipped import find_shipped_files
-from edit_eval.config.yaml_text import parse
-from edit_eval.edit_models.contract import Finished, SampleNames
-from edit_eval.edit_models.image_folder import SUFFIXES, ImageFolder
-from edit_eval.errors import ConfigurationError
-from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.prices import TYPICAL
-from edit_eval.files.addresses import is_address
-from edit_eval.files.matching import likely
-from edit_eval.files.new import harmless, refuse_existing
-from edit_eval.json_values import Unchecked
-from edit_eval.plugins.lookup.yaml_writing import write_yaml
-from edit_eval.plugins.shorthand.shorthand import (
+from edit_eval.config.shorthand import (
     HERE,
     HUB_MODEL,
     SERVER,
@@ -53,6 +42,17 @@ from edit_eval.plugins.shorthand.shorthand import (
     set_devices,
     weights,
 )
+from edit_eval.config.yaml_text import parse
+from edit_eval.edit_models.contract import Finished, SampleNames
+from edit_eval.edit_models.image_folder import SUFFIXES, ImageFolder
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.prices import TYPICAL
+from edit_eval.files.addresses import is_address
+from edit_eval.files.matching import likely
+from edit_eval.files.new import harmless, refuse_existing
+from edit_eval.json_values import Unchecked
+from edit_eval.plugins.lookup.yaml_writing import write_yaml
 from edit_eval.reporting.language import current_language, translate, translate_description
 from edit_eval.text import Text, pluralize
 

@@ -21,7 +21,12 @@ import altair as alt
 from altair.utils.schemapi import debug_mode
 
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.charts.parts import (
+from edit_eval.plugins.page.battle_entries import link_to_failures
+from edit_eval.plugins.page.time_charts import COLOURS, timeline, utilisation
+from edit_eval.records import Results, Status
+from edit_eval.reporting import formats
+from edit_eval.reporting.analyses import ChartStyle, sections
+from edit_eval.reporting.chart_parts import (
     AnyChart,
     Axis,
     LayeredChart,
@@ -31,11 +36,6 @@ from edit_eval.plugins.charts.parts import (
     series_colour,
     series_mark,
 )
-from edit_eval.plugins.page.battle_entries import link_to_failures
-from edit_eval.plugins.page.time_charts import COLOURS, timeline, utilisation
-from edit_eval.records import Results, Status
-from edit_eval.reporting import formats
-from edit_eval.reporting.analyses import ChartStyle, sections
 from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, link_to_part
 from edit_eval.reporting.language import recognise, translate
 from edit_eval.reporting.names import name_of, score_title, short_category

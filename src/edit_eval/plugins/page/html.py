@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import jinja2
 from markupsafe import Markup
 
-from edit_eval.plugins.charts.marks import MARKS, mark_of
+from edit_eval.reporting.marks import MARKS, mark_of
 from edit_eval.reporting.report_content import template_environment
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, Words, map_languages, translate_words
 

@@ -7,8 +7,8 @@ from itertools import accumulate
 import altair as alt
 
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.charts.parts import AnyChart, LayeredChart, chart_of_rows
 from edit_eval.records import Activity, Results
+from edit_eval.reporting.chart_parts import AnyChart, LayeredChart, chart_of_rows
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.terminal_text import one_line

@@ -12,7 +12,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from edit_eval.plugins.charts.marks import MARKS, mark_of
 from edit_eval.plugins.page.battle_entries import link_to_failures
 from edit_eval.plugins.page.html import language_markup
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Sample, Status
@@ -21,6 +20,7 @@ from edit_eval.reporting.comparison import failure_remarks, note_words
 from edit_eval.reporting.comparison_tables import columns_table, comparison_by_judge, digits_of, pairs_table
 from edit_eval.reporting.entries import Entry, category_names, edit_side, entries, headlines, link
 from edit_eval.reporting.formats import format_signed
+from edit_eval.reporting.marks import MARKS, mark_of
 from edit_eval.reporting.names import judge_words, name_of
 from edit_eval.reporting.remarks import examination_lines, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures

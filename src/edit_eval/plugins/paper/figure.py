@@ -13,8 +13,8 @@ import vl_convert
 from markupsafe import Markup
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.charts.parts import AnyChart
 from edit_eval.plugins.paper.document import JudgeTable, Mark, Paper, PaperRow
+from edit_eval.reporting.chart_parts import AnyChart
 from edit_eval.reporting.language import translate
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.terminal_text import one_line

@@ -23,7 +23,6 @@ from edit_eval.plugins.people.differences import (
     compare_by_votes,
     peoples_differences,
 )
-from edit_eval.plugins.ratings.files import read_answers
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords
@@ -36,6 +35,7 @@ from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.verdict import vote_words
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.fitted_strengths import settle_pairs
+from edit_eval.statistics.people import read_answers
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Preferences, Voter
 from edit_eval.statistics.votes import SHARES, Vote, VoteCounts, count_votes
@@ -43,7 +43,7 @@ from edit_eval.store.votes import Votes
 from edit_eval.text import Text, join_texts, pluralize
 
 if TYPE_CHECKING:
-    from edit_eval.plugins.charts.parts import AnyChart
+    from edit_eval.reporting.chart_parts import AnyChart
 
 # -- what people prefer --
 
@@ -523,7 +523,7 @@ _MARKS_OF_PEOPLE = 8  # about this many on the axis
 
 def people_charts(people: People, language: str) -> list[AnyChart]:
     """Draws a chart for each judge."""
-    from edit_eval.plugins.charts.parts import chart_title  # only a page needs it
+    from edit_eval.reporting.chart_parts import chart_title  # only a page needs it
 
     judges = list(dict.fromkeys(pair.judge for pair in people.pairs))
     made = []
@@ -538,7 +538,7 @@ def people_charts(people: People, language: str) -> list[AnyChart]:
 def _judge_chart(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
     import altair as alt  # only a page needs it
 
-    from edit_eval.plugins.charts.parts import LayeredChart, chart_of_rows, series_colour
+    from edit_eval.reporting.chart_parts import LayeredChart, chart_of_rows, series_colour
 
     digits = digits_of(people)
     estimates = [(pair, row) for pair in pairs for row in rows_of(people, pair) if row.estimate.difference is not None]

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.ratings.files import PeoplesAnswers, match_names
 from edit_eval.statistics.columns import ScoreColumn, group_by_judge
 from edit_eval.statistics.families import Correction, FamilyOfTests, PairTest
 from edit_eval.statistics.intervals import (
@@ -39,6 +38,7 @@ from edit_eval.statistics.intervals import (
     student_quantile,
     worth,
 )
+from edit_eval.statistics.people import PeoplesAnswers, match_names
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import gain, mean
 from edit_eval.statistics.votes import SHARES, Rating, Vote

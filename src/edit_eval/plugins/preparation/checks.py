@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from edit_eval.asking import Listener, load_samples, make_experiment
 from edit_eval.config.kinds import Kind
 from edit_eval.config.schema import Configuration
+from edit_eval.config.shorthand import import_chat_endpoint
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.checks import (
     Check,
@@ -73,7 +74,6 @@ from edit_eval.plugins.preparation.probing import (
     server_finding,
 )
 from edit_eval.plugins.preparation.weights import Weights, expert_bytes, offline
-from edit_eval.plugins.shorthand.shorthand import import_chat_endpoint
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.pretrained.host_memory import host_memory
 from edit_eval.protocols import contract as protocols

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from edit_eval.config.known_weights import find_release
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.execution.checks import call_class_method
-from edit_eval.plugins.simulation.simulation import Simulation, Timing
+from edit_eval.plugins.preparation.simulation import Simulation, Timing
 from edit_eval.records import Activity, Results, Status, no_garbage
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica

@@ -18,6 +18,7 @@ from rich.cells import cell_len
 
 from edit_eval.execution.contract import Meter
 from edit_eval.pictures import UNREPEATABLE
+from edit_eval.plugins.preparation.simulation import Elapsed, TimeLeft, rest_of_a_run
 from edit_eval.plugins.progress.lines import (
     Assignment,
     AssignmentRow,
@@ -29,7 +30,6 @@ from edit_eval.plugins.progress.lines import (
     load_words,
     omission_line,
 )
-from edit_eval.plugins.simulation.simulation import Elapsed, TimeLeft, rest_of_a_run
 from edit_eval.records import CONTROL, DECLINED, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.language import code_to_text, current_language, recognise, translate

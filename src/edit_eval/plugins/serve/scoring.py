@@ -25,11 +25,11 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.config.shipped import find_shipped_files
+from edit_eval.config.shorthand import read_judge_flag, set_devices
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.durable import write_durably
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.shorthand.shorthand import read_judge_flag, set_devices
 from edit_eval.protocols.asked import make_judges
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.reporting.remarks import examination_words

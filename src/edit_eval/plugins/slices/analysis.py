@@ -39,7 +39,7 @@ from edit_eval.statistics.summary import context_of_run
 from edit_eval.text import Text, join_texts
 
 if TYPE_CHECKING:
-    from edit_eval.plugins.charts.parts import AnyChart
+    from edit_eval.reporting.chart_parts import AnyChart
 
 # -- document --
 
@@ -611,7 +611,7 @@ _LINE = 22
 
 def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyChart]:
     """Draws a chart for each document that has slices: the worst above, the best below."""
-    from edit_eval.plugins.charts.parts import chart_title  # only a page needs it
+    from edit_eval.reporting.chart_parts import chart_title  # only a page needs it
 
     drawn = [document for document in documents if document.best or document.worst]
     charts = [_chart(document, style.language) for document in drawn]
@@ -624,7 +624,7 @@ def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyCha
 def _chart(document: Slices, language: str) -> AnyChart:
     import altair as alt  # only a page needs it
 
-    from edit_eval.plugins.charts.parts import LayeredChart, chart_of_rows
+    from edit_eval.reporting.chart_parts import LayeredChart, chart_of_rows
 
     every = [*document.worst, *reversed(document.best)]
     digits = formats.decimals(document.scale, max(abs(slice_.mean) for slice_ in every))

@@ -41,7 +41,7 @@ from edit_eval.statistics.series import Series, gain, largest_difference, series
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
-    from edit_eval.plugins.charts.parts import AnyChart
+    from edit_eval.reporting.chart_parts import AnyChart
 
 # -- documents --
 
@@ -629,7 +629,7 @@ _APART, _WIDE = 0.05, 0.4
 
 def steps_charts(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: Text) -> list[AnyChart]:
     """Draws a chart for each judge, whose steps are called `step`; none if nothing has a mean."""
-    from edit_eval.plugins.charts.parts import chart_title  # only a page needs it
+    from edit_eval.reporting.chart_parts import chart_title  # only a page needs it
 
     judges = dict.fromkeys(measured.judge for measured in every)
     of = {judge: [measured for measured in every if measured.judge == judge] for judge in judges}
@@ -644,7 +644,7 @@ def steps_charts(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: T
 def _chart(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: str) -> AnyChart | None:
     import altair as alt  # only a page needs it
 
-    from edit_eval.plugins.charts.parts import CURVE_HEIGHT, LayeredChart, curves, series_colour
+    from edit_eval.reporting.chart_parts import CURVE_HEIGHT, LayeredChart, curves, series_colour
 
     language = style.language
     models = list(map(one_line, style.edit_models or dict.fromkeys(measured.edit_model for measured in every)))

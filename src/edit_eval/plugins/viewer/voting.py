@@ -19,8 +19,8 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import refuse_existing, write_atomically, write_rows
-from edit_eval.plugins.ratings.next_pair import SHARED, PairChoice, sample_chances, sample_order
 from edit_eval.plugins.viewer.following import Following
+from edit_eval.plugins.viewer.next_pair import SHARED, PairChoice, sample_chances, sample_order
 from edit_eval.plugins.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.fitted_strengths import settle_pairs

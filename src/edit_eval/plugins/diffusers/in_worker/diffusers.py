@@ -48,7 +48,9 @@ from edit_eval.plugins.diffusers.in_worker.preset_lookup import (
 from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE
 from edit_eval.plugins.diffusers.in_worker.presets import PROMPTS, Pipeline, Settings, settle, size_for
 from edit_eval.plugins.diffusers.in_worker.release_table import COUNTED, RELEASE, RELEASES
-from edit_eval.plugins.weights.in_worker.loading import (
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.folders import Keywords
+from edit_eval.pretrained.loading import (
     WITHOUT_CUDNN,
     check_call,
     check_value,
@@ -59,9 +61,7 @@ from edit_eval.plugins.weights.in_worker.loading import (
     prepare_devices,
     read_ahead,
 )
-from edit_eval.plugins.weights.in_worker.processors import IMAGE_BACKEND, load_any_processor
-from edit_eval.pretrained import folders
-from edit_eval.pretrained.folders import Keywords
+from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
 
 if TYPE_CHECKING:
     from PIL.Image import Image

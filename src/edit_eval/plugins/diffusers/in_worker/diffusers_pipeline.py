@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.plugins.diffusers.in_worker.presets import Pipeline, Settings
-from edit_eval.plugins.weights.in_worker.loading import (
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.folders import Keywords, Location
+from edit_eval.pretrained.loading import (
     check_complete,
     check_value,
     device_map,
@@ -24,8 +26,6 @@ from edit_eval.plugins.weights.in_worker.loading import (
     library_versions,
     runs_on_cpu,
 )
-from edit_eval.pretrained import folders
-from edit_eval.pretrained.folders import Keywords, Location
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import LoadError
 from edit_eval.plugins.local_judges.in_worker.judge_table import Family
-from edit_eval.plugins.weights.in_worker.processors import WITH_VIDEO, check_processor, load_processor, load_with_pillow
 from edit_eval.pretrained.folders import Keywords
+from edit_eval.pretrained.processors import WITH_VIDEO, check_processor, load_processor, load_with_pillow
 
 if TYPE_CHECKING:
     from PIL.Image import Image

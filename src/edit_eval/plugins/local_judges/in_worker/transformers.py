@@ -53,7 +53,9 @@ from edit_eval.plugins.local_judges.in_worker.processing import (
     pixels,
     special_tokens,
 )
-from edit_eval.plugins.weights.in_worker.loading import (
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.folders import Keywords
+from edit_eval.pretrained.loading import (
     BESIDE_OTHERS,
     DTYPES,
     WITHOUT_CUDNN,
@@ -69,9 +71,7 @@ from edit_eval.plugins.weights.in_worker.loading import (
     read_ahead,
     runs_on_cpu,
 )
-from edit_eval.plugins.weights.in_worker.processors import image_backend
-from edit_eval.pretrained import folders
-from edit_eval.pretrained.folders import Keywords
+from edit_eval.pretrained.processors import image_backend
 from edit_eval.records import OnStep, Reply, Status
 
 TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.plugins.metrics.in_worker.picture_metrics import target_of
-from edit_eval.plugins.weights.in_worker.loading import (
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.loading import (
     DTYPES,
     check_complete,
     check_value,
@@ -41,8 +42,7 @@ from edit_eval.plugins.weights.in_worker.loading import (
     prepare_devices,
     runs_on_cpu,
 )
-from edit_eval.plugins.weights.in_worker.processors import IMAGE_BACKEND
-from edit_eval.pretrained import folders
+from edit_eval.pretrained.processors import IMAGE_BACKEND
 from edit_eval.records import Reply
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
-from edit_eval.plugins.weights.in_worker.loading import library_versions
 from edit_eval.pretrained import folders
+from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
 if TYPE_CHECKING:

@@ -28,14 +28,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from edit_eval.errors import LoadError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.plugins.metrics.in_worker.picture_metrics import target_of
-from edit_eval.plugins.weights.in_worker.loading import (
-    check_complete,
-    library_versions,
-    load_errors,
-    prepare_devices,
-    runs_on_cpu,
-)
 from edit_eval.pretrained import folders
+from edit_eval.pretrained.loading import check_complete, library_versions, load_errors, prepare_devices, runs_on_cpu
 from edit_eval.records import Reply
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from PIL import Image
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.masks import find_mask_fault
-from edit_eval.plugins.weights.in_worker.loading import library_versions
+from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
 RADIUS = 5

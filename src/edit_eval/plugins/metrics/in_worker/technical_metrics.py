@@ -28,7 +28,7 @@ from PIL import Image
 
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.plugins.metrics.in_worker.picture_metrics import target_of
-from edit_eval.plugins.weights.in_worker.loading import library_versions
+from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
 BLOCK = 8

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
-from edit_eval.plugins.weights.in_worker.loading import library_versions
+from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
 ERROR: MeasuredValue = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit", "target_text"]}

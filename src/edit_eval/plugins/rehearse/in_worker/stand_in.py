@@ -332,7 +332,7 @@ def _with_tokens(config: Mapping[str, Any], named: Mapping[str, int], ends: Mapp
 
 
 def _processor(class_name: str, tokenizer: Any, pictures: Mapping[str, Any]) -> Any:
-    from edit_eval.plugins.weights.in_worker.processors import image_only, image_processor_class
+    from edit_eval.pretrained.processors import image_only, image_processor_class
 
     images = image_processor_class()(**pictures)
     return image_only(class_name)(images, tokenizer, chat_template=tokenizer.chat_template)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.plugins.weights.in_worker.loading import WITHOUT_CUDNN, disable_cudnn
+from edit_eval.pretrained.loading import WITHOUT_CUDNN, disable_cudnn
 
 
 def allowed() -> tuple[bool, bool]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from edit_eval.plugins.simulation import simulation as simulation_module
-from edit_eval.plugins.simulation.simulation import Demand, Elapsed, TimeLeft, rest_of_a_run, time_left
+from edit_eval.plugins.preparation import simulation as simulation_module
+from edit_eval.plugins.preparation.simulation import Demand, Elapsed, TimeLeft, rest_of_a_run, time_left
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import ReplicaState
 from edit_eval.scheduling.policies import Policy

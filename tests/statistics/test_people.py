@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.ratings.files import read_people, read_people_file, read_people_scores
+from edit_eval.statistics.people import read_people, read_people_file, read_people_scores
 from edit_eval.statistics.votes import Rating
 
 

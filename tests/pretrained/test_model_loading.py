@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from edit_eval.errors import ConfigurationError, LoadError
-from edit_eval.plugins.weights.in_worker.loading import (
+from edit_eval.pretrained.loading import (
     check_call,
     check_complete,
     check_value,

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pytest
 
-from edit_eval.plugins.charts.parts import CURVE_HEIGHT, LayeredChart, chart_of_rows, chart_title, curves
+from edit_eval.reporting.chart_parts import CURVE_HEIGHT, LayeredChart, chart_of_rows, chart_title, curves
 
 ROWS = ({"group": "a", "n": 1, "low": 1.0, "high": 3.0, "mean": 2.0}, {"group": "b", "n": 2, "low": 0.0, "high": None})
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import LoadError
-from edit_eval.plugins.weights.in_worker.processors import check_processor, image_backend, load_processor
+from edit_eval.pretrained.processors import check_processor, image_backend, load_processor
 
 pytestmark = pytest.mark.real_models
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.plugins.weights.in_worker import loading
-from edit_eval.plugins.weights.in_worker.loading import load_in_parallel, read_ahead
+from edit_eval.pretrained import loading
+from edit_eval.pretrained.loading import load_in_parallel, read_ahead
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import altair as alt
 
 from edit_eval.json_values import JsonObject
-from edit_eval.plugins.charts.marks import mark_of
 from edit_eval.records import Scale
+from edit_eval.reporting.marks import mark_of
 from edit_eval.reporting.terminal_text import one_line
 
 
