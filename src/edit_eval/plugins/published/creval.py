@@ -132,7 +132,7 @@ class CREvalScores:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+        """Nothing can be set."""
 
     headline = "score"
     scores: ClassVar[Mapping[str, Score]] = {"score": Score(scale=_SCALE), **parts(DIMENSIONS, _SCALE)}

@@ -39,8 +39,6 @@ INSTRUCTION = "edit_instruction"
 class PromptParameters:
     """How the questions are worded."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
     prompts: str | dict[str, dict[str, str]] = "ours"
     """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path of a
     YAML file with prompts, or the prompts themselves: by question, each with `system_prompt`, `user_prompt_template` or

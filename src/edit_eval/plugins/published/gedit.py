@@ -143,8 +143,6 @@ class VIEScore:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
         prompts: str | dict[str, dict[str, str]] = "ours"

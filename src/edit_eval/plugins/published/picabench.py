@@ -144,8 +144,6 @@ class PICAEval(Checklist):
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         answer: Literal["words", "probabilities"] = "words"
         """What counts: the word that the judge writes, or how likely it is to write the right one."""
         edit_size: Literal["source", "own"] = "source"

@@ -209,8 +209,6 @@ class StructScore:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         prompts: Literal["ours", "official"] = "ours"
         """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`."""
         prompts_path: str | None = None

@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edit_eval.plugins.preparation.fitting import CONTEXT
-from edit_eval.plugins.rehearse.document import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
-from edit_eval.plugins.rehearse.results import is_far, is_far_on_host, relative_excess
+from edit_eval.plugins.rehearse.results import (
+    FAULTS,
+    OUTCOMES,
+    Digest,
+    FaultRehearsed,
+    ModelRehearsed,
+    Rehearsal,
+    is_far,
+    is_far_on_host,
+    relative_excess,
+)
 from edit_eval.reporting.document_files import write_sheet
 from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
 from edit_eval.reporting.language import current_language

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from PIL import Image
 
@@ -24,8 +24,6 @@ class Wandb(Tracker):
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         project: str | None = None
         """Project. Default: edit-eval."""
         entity: str | None = None
@@ -102,8 +100,6 @@ class Trackio(Tracker):
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         project: str | None = None
         """Project. Default: edit-eval."""
         group: str | None = None
@@ -169,8 +165,6 @@ class Mlflow(Tracker):
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         tracking_uri: str | None = None
         """Server or database. Default: `MLFLOW_TRACKING_URI`."""
         experiment: str | None = None

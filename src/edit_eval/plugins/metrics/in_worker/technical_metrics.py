@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from PIL import Image
 
@@ -48,8 +48,6 @@ class TechnicalMetrics:
     @dataclass
     class Parameters:
         """No number can be changed: one by this name is the same number everywhere."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __init__(self, parameters: Parameters) -> None:
         pass

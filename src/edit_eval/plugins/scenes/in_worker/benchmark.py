@@ -52,8 +52,6 @@ class Scenes:
     class Parameters:
         """What can be set."""
 
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
         language: str = "en"
         """Of the instructions: `en` or `zh`."""
         count: int = 50

@@ -142,8 +142,6 @@ class SceneJudge:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
         seconds: float = 0.0
         """How long an answer takes at least, in seconds; for trying out schedules."""
 

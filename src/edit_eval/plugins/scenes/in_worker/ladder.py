@@ -114,8 +114,6 @@ class Ladder:
     class Parameters:
         """What can be set."""
 
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
         language: str = "en"
         """Of the instructions: `en` or `zh`."""
         scenes: int = 40
@@ -315,8 +313,6 @@ class SceneRungs:
     @dataclass(frozen=True)
     class Parameters:
         """What can be set."""
-
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
         draws: str = "source_2"
         """The picture with the recipe: `source_2`; `source_3`, the worse one of two edits."""
