@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edit_eval.plugins.steps.analysis import Turns, rounds, turns, turns_sheet
-from edit_eval.plugins.steps.section import turns_of
+from edit_eval.plugins.steps.chains import turns_of
 from edit_eval.records import Judgement, Refinement, Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.table import markdown_sheet

@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,11 +32,13 @@ from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import authors_texts, own_prompts, read_text
 from edit_eval.text import Text
 
+AuthorsNumbers = Mapping[str, Callable[[Sequence[Judgement]], float]]
+"""The authors' numbers by their names, each of all judgements; it raises `Missing` where there is none."""
 INSTRUCTION = "edit_instruction"
 """The instruction's name in a prompt; all other texts are the sample's facts of that name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PromptParameters:
     """How the questions are worded."""
 
@@ -321,6 +324,27 @@ def require_final_judgements(judgements: Sequence[Judgement]) -> Sequence[Judgem
     if not judgements:
         raise Missing(Status.UNDEFINED, "no edit was judged")
     return judgements
+
+
+def stop_at(judgement: Judgement, reason: str = "", status: Status | None = None) -> Missing:
+    """Returns why there is no number where the authors' script stops at an edit: by default, what is missing of it."""
+    return Missing(
+        judgement.status if status is None else status,
+        f"the authors' script stops at `{judgement.sample_id}`: {reason or judgement.reason}",
+    )
+
+
+def require_edits(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
+    """Returns the judgements. Raises `Missing` at a missing edit as well, as scripts do that stop there."""
+    for judgement in require_final_judgements(judgements):
+        if not judgement.readings:
+            raise stop_at(judgement)
+    return judgements
+
+
+def make_numbers(number: Callable[[str, Sequence[Judgement]], float], names: Iterable[str]) -> AuthorsNumbers:
+    """Returns the authors' numbers `Overall` and one by name, of a function of the name, which is empty for all."""
+    return {"Overall": partial(number, ""), **{name: partial(number, name) for name in names}}
 
 
 def mean_of(numbers: Sequence[float], why: str = "no edit was judged") -> float:

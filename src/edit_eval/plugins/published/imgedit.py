@@ -11,7 +11,7 @@ other three match none of the possible means).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
@@ -24,11 +24,13 @@ from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParam
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.plugins.published.criteria import (
+    AuthorsNumbers,
     CriteriaProtocol,
     Official,
     mean_of,
     our_wording,
     require_final_judgements,
+    stop_at,
 )
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score
@@ -191,9 +193,7 @@ class ImgEditScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Overall": partial(_overall, self.is_official)
-        }
+        self.published: AuthorsNumbers = {"Overall": partial(_overall, self.is_official)}
 
 
 def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
@@ -201,15 +201,13 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
     for judgement in require_final_judgements(judgements):
         reading = next(iter(judgement.readings[0].values())) if judgement.readings else None
         if reading is None or reading.status is Status.JUDGE_ERROR:
-            raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {judgement.reason}")
+            raise stop_at(judgement)
         if WHOLE in judgement.readings[0] and judgement.category != "uge":
             raise Missing(Status.UNDEFINED, "the authors let people judge edits of several turns")
         try:
             numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
         except ValueError as error:
-            raise Missing(
-                Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: {error}"
-            ) from None
+            raise stop_at(judgement, str(error), Status.UNPARSEABLE) from None
         if numbers:
             types.setdefault(judgement.category, []).append(round(add_in_order(numbers) / len(numbers), 2))
     means = [round(add_in_order(scores) / len(scores), 2) for scores in types.values()]

@@ -8,7 +8,7 @@ hub.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -16,13 +16,14 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.plugins.published.criteria import (
     ONE_NUMBER,
+    AuthorsNumbers,
     CriteriaProtocol,
     mean_of,
     our_wording,
-    require_final_judgements,
+    require_edits,
 )
 from edit_eval.plugins.published.risebench import UNREAD
-from edit_eval.protocols.contract import Missing, Score, parts
+from edit_eval.protocols.contract import Score, parts
 from edit_eval.records import Judgement, Scale
 
 STATES = ("state_transition", "temporal_sequence")
@@ -104,7 +105,7 @@ class InEditBenchScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+        self.published: AuthorsNumbers = {
             **{theirs: partial(_average_dimension, name) for name, theirs in DIMENSIONS.items()},
             "Accuracy": _count_perfect,
         }
@@ -117,9 +118,7 @@ def _columns(judgements: Sequence[Judgement]) -> Mapping[str, list[float]]:
     Raises `Missing` where an edit is missing.
     """
     columns: dict[str, list[float]] = {name: [] for name in DIMENSIONS}
-    for judgement in require_final_judgements(judgements):
-        if not judgement.readings:
-            raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {judgement.reason}")
+    for judgement in require_edits(judgements):
         asked = judgement.readings[0]
         for name, reading in asked.items():
             if name != "logic" or "science" not in asked:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
@@ -23,6 +22,7 @@ from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.plugins.published.criteria import (
     CriteriaProtocol,
     Official,
+    make_numbers,
     mean_of,
     our_wording,
     require_final_judgements,
@@ -202,10 +202,7 @@ class KrisScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Overall": partial(self._mean_of_level, ""),
-            **{level: partial(self._mean_of_level, level) for level in LEVELS},
-        }
+        self.published = make_numbers(self._mean_of_level, LEVELS)
 
     def _mean_of_level(self, level: str, judgements: Sequence[Judgement]) -> float:
         numbers: list[float] = []

@@ -18,9 +18,16 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, our_wording, require_final_judgements
+from edit_eval.plugins.published.criteria import (
+    AuthorsNumbers,
+    CriteriaProtocol,
+    Official,
+    our_wording,
+    require_final_judgements,
+    stop_at,
+)
 from edit_eval.protocols.certificates import Certificate
-from edit_eval.protocols.contract import Missing, Question, Score, Values, View, turn_named
+from edit_eval.protocols.contract import Question, Score, Values, View, turn_named
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
@@ -120,13 +127,11 @@ def _number_of_turn(name: str, turn: int, find: Find, judgements: Sequence[Judge
     total = 0.0
     for turns in sessions.values():
         if gone := next((turn for turn in turns.values() if not turn.readings), None):
-            raise Missing(gone.status, f"the authors' script stops at `{gone.sample_id}`: {gone.reason}")
+            raise stop_at(gone)
         for number, judgement in sorted(turns.items()):
             values = find(judgement)
             if values["PF"] * values["C"] < 0:
-                raise Missing(
-                    Status.OUT_OF_RANGE, f"the authors' script stops at `{judgement.sample_id}`: a negative number"
-                )
+                raise stop_at(judgement, "a negative number", Status.OUT_OF_RANGE)
             if number == turn:
                 total += _succeeds(values) if name == "Success" else math.sqrt(values["PF"] * values["C"])
             if not _succeeds(values):
@@ -137,7 +142,7 @@ def _number_of_turn(name: str, turn: int, find: Find, judgements: Sequence[Judge
 def _read_our_values(judgement: Judgement) -> Values:
     reading: Reading = next(iter(judgement.readings[0].values()))
     if not reading.values:
-        raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {reading.reason}")
+        raise stop_at(judgement, reading.reason)
     return reading.values
 
 
@@ -149,9 +154,7 @@ def _read_authors_values(judgement: Judgement) -> Values:
         kept = {name: float(number) for name, number in numbers.items() if isinstance(number, (int, float))}
         if len(kept) == len(numbers):
             return kept
-    raise Missing(
-        Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: no two numbers in a reply"
-    )
+    raise stop_at(judgement, "no two numbers in a reply", Status.UNPARSEABLE)
 
 
 _THEIRS = {"PF": "prompt_following", "C": "consistency"}
@@ -241,7 +244,7 @@ class MSEScores(CriteriaProtocol):
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
         find = _read_authors_values if self.is_official else _read_our_values
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+        self.published: AuthorsNumbers = {
             f"{name} {turn}": partial(_number_of_turn, name, turn, find)
             for name in ("Success", "Overall")
             for turn in range(1, TURNS + 1)

@@ -19,6 +19,7 @@ from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetP
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.published.criteria import (
     ONE_NUMBER,
+    AuthorsNumbers,
     CriteriaProtocol,
     Official,
     PromptParameters,
@@ -27,6 +28,7 @@ from edit_eval.plugins.published.criteria import (
     mean_of,
     our_wording,
     require_final_judgements,
+    stop_at,
 )
 from edit_eval.plugins.published.gedit import LIMIT, is_whole_in_range, repair_json
 from edit_eval.protocols.certificates import Certificate
@@ -138,7 +140,7 @@ class OmniContextScores(CriteriaProtocol):
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
         both = partial(_both if self.is_official else _both_of_ours, parameters.guess_seed)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+        self.published: AuthorsNumbers = {
             name: partial(_average, name, both) for name in ("Prompt Following", "Subject Consistency", "Overall")
         }
 
@@ -204,7 +206,7 @@ def _number(
     number = answer["score"] if isinstance(answer, dict) and {"score", "reasoning"} <= {*answer} else None
     if not isinstance(number, (int, float)):
         why = "no reply" if answer is None else "JSON without a number"
-        raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: {why}")
+        raise stop_at(judgement, why, Status.UNPARSEABLE)
     return number
 
 

@@ -8,9 +8,8 @@ and prompts are read where the user has them, and the wording here is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
@@ -19,12 +18,14 @@ from edit_eval.plugins.published import imgedit
 from edit_eval.plugins.published.criteria import (
     CriteriaProtocol,
     Official,
+    make_numbers,
     mean_of,
     our_wording,
     require_final_judgements,
+    stop_at,
 )
 from edit_eval.protocols.certificates import Certificate, add_in_order
-from edit_eval.protocols.contract import Missing, Score
+from edit_eval.protocols.contract import Score
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.text import Text
 
@@ -137,13 +138,10 @@ class REDEditScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Overall": lambda judgements: mean_of([*self._means(judgements).values()], UNREAD),
-            **{task: partial(self._average_task, task) for task in TASKS},
-        }
+        self.published = make_numbers(self._average_task, TASKS)
 
     def _average_task(self, task: str, judgements: Sequence[Judgement]) -> float:
-        return mean_of([mean for name, mean in self._means(judgements).items() if name == task], UNREAD)
+        return mean_of([mean for name, mean in self._means(judgements).items() if task in ("", name)], UNREAD)
 
     def _means(self, judgements: Sequence[Judgement]) -> Mapping[str, float]:
         tasks: dict[str, list[float]] = {}
@@ -152,9 +150,7 @@ class REDEditScores(CriteriaProtocol):
                 try:
                     numbers = self._numbers(reading)
                 except ValueError as error:
-                    raise Missing(
-                        Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: {error}"
-                    ) from None
+                    raise stop_at(judgement, str(error), Status.UNPARSEABLE) from None
                 if numbers:
                     tasks.setdefault(judgement.category, []).append(round(add_in_order(numbers) / len(numbers), 2))
         return {task: round(add_in_order(scores) / len(scores), 2) for task, scores in tasks.items()}

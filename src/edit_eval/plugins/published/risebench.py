@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,14 +17,16 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.plugins.published.criteria import (
     ONE_NUMBER,
+    AuthorsNumbers,
     CriteriaProtocol,
     Official,
     mean_of,
     our_wording,
-    require_final_judgements,
+    require_edits,
+    stop_at,
 )
 from edit_eval.protocols.certificates import Certificate, add_in_order
-from edit_eval.protocols.contract import Missing, Score, Values
+from edit_eval.protocols.contract import Score, Values
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 
@@ -216,10 +218,7 @@ class RISEBenchScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Accuracy": self._accuracy,
-            "Score": self._score,
-        }
+        self.published: AuthorsNumbers = {"Accuracy": self._accuracy, "Score": self._score}
 
     def _question_names(self, sample: Sample) -> Sequence[str]:
         asked = super()._question_names(sample)
@@ -228,11 +227,11 @@ class RISEBenchScores(CriteriaProtocol):
         return asked
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
-        by_edit = [self._values(judgement) for judgement in _require_edits(judgements)]
+        by_edit = [self._values(judgement) for judgement in require_edits(judgements)]
         return mean_of([full_marks(values) if values else 0.0 for values in by_edit], UNREAD)
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
-        by_edit = [values for judgement in _require_edits(judgements) if (values := self._values(judgement))]
+        by_edit = [values for judgement in require_edits(judgements) if (values := self._values(judgement))]
         some_are_free = any(self._is_free(judgement) for judgement in judgements)
         scores = []
         for values in by_edit:
@@ -255,7 +254,7 @@ class RISEBenchScores(CriteriaProtocol):
             # They recognise a puzzle by how many numbers its replies have altogether, and do not scale these.
             return dict(zip(by_name, numbers, strict=False))
         if len(numbers) != len(by_name):
-            raise Missing(Status.UNDEFINED, f"the authors' script stops at `{judgement.sample_id}`: several scores")
+            raise stop_at(judgement, "several scores", Status.UNDEFINED)
         if puzzle and self.is_official:
             numbers = [4 * min(number, 1) + 1 for number in numbers]
         return dict(zip(by_name, numbers, strict=True))
@@ -268,13 +267,6 @@ class RISEBenchScores(CriteriaProtocol):
             )
             for name, reading in judgement.readings[0].items()
         }
-
-
-def _require_edits(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
-    for judgement in require_final_judgements(judgements):
-        if not judgement.readings:
-            raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {judgement.reason}")
-    return judgements
 
 
 def _authors_numbers(text: str) -> list[float]:

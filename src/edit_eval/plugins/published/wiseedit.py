@@ -24,7 +24,13 @@ from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParam
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import read_named_rows
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.published.criteria import ONE_NUMBER, CriteriaProtocol, our_wording, require_final_judgements
+from edit_eval.plugins.published.criteria import (
+    ONE_NUMBER,
+    AuthorsNumbers,
+    CriteriaProtocol,
+    our_wording,
+    require_final_judgements,
+)
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Question, Score, Texts
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -312,7 +318,7 @@ class WiseEditScores(CriteriaProtocol):
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
         find = _read_authors_numbers if self.is_official else _read_our_numbers
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+        self.published: AuthorsNumbers = {
             **{task: partial(_average_of_task, task, find) for task in ASKS},
             "Basic Overall": partial(_average_of_task, "", find),
         }

@@ -26,7 +26,7 @@ from msgspec.structs import asdict
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.best_of.section import common_family, edits_each
 from edit_eval.plugins.best_of.worth import best_of, chances, with_critics
-from edit_eval.plugins.steps.section import chains_of, turns_of
+from edit_eval.plugins.steps.chains import chains_of, turns_of
 from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
