@@ -29,8 +29,8 @@ from PIL import Image  # noqa: E402
 import gpu_work  # noqa: E402
 from edit_eval.errors import EditEvalError  # noqa: E402
 from edit_eval.pictures import write_png  # noqa: E402
-from edit_eval.plugins.rehearse.document import ModelRehearsed, Rehearsal  # noqa: E402
 from edit_eval.plugins.rehearse.rehearsal import rehearse  # noqa: E402
+from edit_eval.plugins.rehearse.results import ModelRehearsed, Rehearsal  # noqa: E402
 from edit_eval.reporting.formats import memory  # noqa: E402
 from edit_eval.reporting.table import Column, Table, markdown_table  # noqa: E402
 

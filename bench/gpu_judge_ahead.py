@@ -42,7 +42,7 @@ class SleepingJudge(Qwen3VL):
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads only the processor."""
         from edit_eval.plugins.local_judges.in_worker.judge_table import family_of_type
-        from edit_eval.plugins.local_judges.in_worker.processing import judge_processor, keep_levels
+        from edit_eval.plugins.local_judges.in_worker.transformers import judge_processor, keep_levels
         from edit_eval.pretrained import folders
 
         assert isinstance(self.parameters, SleepingJudge.Parameters)
@@ -98,8 +98,8 @@ def measured(given: argparse.Namespace, scratch: Path) -> tuple[float, float]:
 
     The two alternate, so that other load affects both; medians over the rounds.
     """
-    from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
     from edit_eval.plugins.rehearse.in_worker.stand_in import write_configurations
+    from edit_eval.plugins.rehearse.stand_ins import CONFIGURATIONS
     from gpu import write_pictures
 
     write_configurations(scratch / "judge", CONFIGURATIONS[JUDGE], ["Rate the edit of this picture, from 0 to 10."])

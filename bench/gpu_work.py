@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
+from edit_eval.plugins.rehearse.stand_ins import CONFIGURATIONS
 
 Settings = Mapping[str, Any]
 

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from PIL import Image, ImageDraw
 
@@ -19,8 +18,6 @@ class Discs:
     @dataclass
     class Parameters:
         """What can be set under `benchmark:`."""
-
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
 
         folder: str
         """Where the sources are drawn."""

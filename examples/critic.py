@@ -17,8 +17,6 @@ class Critic:
     class Parameters:
         """What can be set under `params:`; all of it is part of the key of an answer."""
 
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
-
         error: float = 1.0
         """Standard deviation of its errors, in points."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
 
 from PIL import Image, ImageDraw
 
@@ -16,8 +15,6 @@ class Painter:
     @dataclass
     class Parameters:
         """What can be set under `params:`; all of it is part of the key of an edit."""
-
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
 
         skill: float = 0.8
         """How much of the right colour it takes, 0 to 1."""

@@ -17,8 +17,6 @@ class HastyJudge:
     class Parameters:
         """What can be set under `params:`; all of it is part of the key of an answer."""
 
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
-
         error: float = 2.0
         """Standard deviation of its errors, in points."""
 

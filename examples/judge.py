@@ -18,8 +18,6 @@ class ColourJudge:
     class Parameters:
         """What can be set under `params:`; all of it is part of the key of an answer."""
 
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
-
     probabilities: ClassVar = True
     """It can be asked for the probability of labels."""
     reads: ClassVar = ("instruction",)

@@ -17,8 +17,6 @@ class ThreeQuestions:
     class Parameters:
         """What can be set under `protocol:`."""
 
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
-
         strict: bool = False
         """Ask whether it was followed exactly."""
 

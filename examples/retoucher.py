@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
 
 from PIL import Image, ImageDraw
 
@@ -17,8 +16,6 @@ class Retoucher:
     @dataclass
     class Parameters:
         """What can be set under `params:`; all of it is part of the key of an edit."""
-
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
 
         skill: float = 0.4
         """How much of the right colour its first try takes, 0 to 1."""

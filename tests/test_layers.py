@@ -251,7 +251,7 @@ def test_what_counts_and_shows_names_no_failure() -> None:
     # a protocol says what a reply comes to; doctor advises on an answer that was cut off; a
     # model that only pretends fails as it is told to.
     ours = (
-        *(SOURCE / "plugins/serve/ledger.py", SOURCE / "plugins/rewriting/protocol.py"),
+        *(SOURCE / "plugins/serve/ledger.py", SOURCE / "plugins/rewriting/columns.py"),
         SOURCE / "plugins/rehearse/in_worker/fake_models.py",
         SOURCE / "plugins/preparation/probing.py",
     )

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
-from edit_eval.plugins.rehearse.document import Digest, ModelRehearsed, Rehearsal
+from edit_eval.plugins.rehearse.results import Digest, ModelRehearsed, Rehearsal
+from edit_eval.plugins.rehearse.stand_ins import CONFIGURATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "bench"

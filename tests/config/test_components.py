@@ -18,7 +18,7 @@ from edit_eval.config.components import (
 )
 from edit_eval.config.kinds import KINDS, Kind
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.parameters import parameters_of
+from edit_eval.config.parameters import find_adapter, parameters_of
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 from own_components import built_in
@@ -35,8 +35,8 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
         kind
         in ("verb", "driver", "examiner", "columns", "subject", "follower", "partition", "display", "weights", "check")
     )
-    loose = kind in ("analysis", "section", "option")
-    assert nested is None or loose or nested.__pydantic_config__["extra"] == "forbid"
+    adapter = None if kind in ("analysis", "section", "option") else find_adapter(cls)
+    assert adapter is None or adapter.json_schema()["additionalProperties"] is False
     description = next(component for component in describe(name) if component.kind == kind)
     assert description.summary
     assert not description.problem

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from edit_eval.config.components import name_class
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.parameters import Parameter, describe_parameters
+from edit_eval.config.parameters import Parameter, describe_parameters, find_adapter
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.rehearse.in_worker.fake_models import FakeEditModel
@@ -48,6 +49,17 @@ def test_what_says_where_and_how_is_no_parameter(load: Callable[..., Configurati
     placement = judge.placement
     assert (placement.offload, placement.timeout, placement.load_timeout) == ("group", 5.0, 7.0)
     assert (placement.batch_size, placement.conda_env) == (4, "qwen3")
+
+
+def test_no_class_has_to_say_that_it_has_no_other_parameters() -> None:
+    class Plain:
+        @dataclass
+        class Parameters:
+            steps: int = 4
+
+    adapter = find_adapter(Plain)
+    assert adapter is not None
+    assert adapter.json_schema()["additionalProperties"] is False
 
 
 def test_a_scientific_number_is_a_number(load: Callable[..., Configuration]) -> None:

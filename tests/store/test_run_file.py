@@ -24,8 +24,7 @@ from edit_eval import ConfigurationError, Run, RunDirectoryError, evaluate
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.gc.holdings import find_holdings
-from edit_eval.plugins.page.export import export
-from edit_eval.plugins.page.run_file import write_run_file
+from edit_eval.plugins.page.export import export, write_run_file
 from edit_eval.plugins.push.sending import push
 from edit_eval.plugins.serve.scoring import table_of
 from edit_eval.plugins.viewer.runs import Runs

@@ -20,8 +20,6 @@ class Squares:
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar = {"extra": "forbid"}
-
         folder: str
         """Where the squares are drawn."""
 

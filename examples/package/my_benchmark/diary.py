@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from edit_eval import Tracker
 
@@ -19,8 +18,6 @@ class Diary(Tracker):
     class Parameters:
         every: int | None = None
         """Only every so many edits and scores."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def begin(self, start) -> str:
         """`start.known` is true where this run is resumed: the file is there and is added to."""

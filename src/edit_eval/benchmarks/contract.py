@@ -33,8 +33,7 @@ _CANONICAL = {word: category for category, word in SUBSETS.items()}
 class Benchmark(Protocol):
     """Yields samples. edit-eval applies the filters (`categories`, `limit`, ...) afterwards.
 
-    Parameters are a nested standard-library dataclass `Parameters` with `__pydantic_config__ = {"extra": "forbid"}`.
-    What else a class may have is in `BenchmarkExtras`.
+    Parameters are a nested standard-library dataclass `Parameters`. What else a class may have is in `BenchmarkExtras`.
     """
 
     def __init__(self, parameters: Any) -> None: ...

@@ -34,8 +34,6 @@ _NEAR = 0.75  # how similar a label must be to a known one to count as a misspel
 class RowParameters:
     """What the YAML's `benchmark` may say of any of them, filters aside."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
     data_path: str
     """The folder that holds the benchmark's files, unpacked or still in their zip or tar files."""
     on_bad_sample: str = "error"

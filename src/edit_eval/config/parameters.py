@@ -106,6 +106,8 @@ def find_adapter(cls: Any) -> TypeAdapter[Any] | None:
     """
     if (nested := parameters_of(cls)) is None:
         return None
+    if not hasattr(nested, "__pydantic_config__"):  # no class has to say that there are no others
+        nested.__pydantic_config__ = {"extra": "forbid"}
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(nested)
         adapter.rebuild(raise_errors=True)  # raises now if a type is undefined

@@ -108,10 +108,9 @@ class Charged(TypedDict):
 class EditModel(Protocol):
     """One replica of an edit model in a process of its own.
 
-    A class has its parameters as a nested standard-library dataclass `Parameters` with
-    `__pydantic_config__ = {"extra": "forbid"}`; the configuration builds one from the YAML's `params` (without those
-    that say where and how a model runs) and passes it to `__init__`. They are part of every edit's key. What else a
-    class may have is in `ModelExtras` and `EditModelExtras`.
+    A class has its parameters as a nested standard-library dataclass `Parameters`; the configuration builds one from
+    the YAML's `params` (without those that say where and how a model runs) and passes it to `__init__`. They are part
+    of every edit's key. What else a class may have is in `ModelExtras` and `EditModelExtras`.
 
     Heavy libraries are imported inside the methods, never at module level.
     """

@@ -20,8 +20,6 @@ class _Control:
     class Parameters:
         """Nothing can be set."""
 
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
     def __init__(self, parameters: Parameters) -> None:
         """`parameters` is empty."""
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
 
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.benchmarks.tables import PICTURES
@@ -39,8 +38,6 @@ class ImageFolder(ExistingEdits):
     @dataclass
     class Parameters:
         """The YAML's `params`."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
         folder: str
         """Where the pictures are."""

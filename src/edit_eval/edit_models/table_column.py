@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from edit_eval.benchmarks.row_benchmark import Draft, Row
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
@@ -66,8 +65,6 @@ class TableColumn(ExistingEdits):
     @dataclass
     class Parameters:
         """The YAML's `params`."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
         table: str
         """A file or folder as the benchmark `table` takes it."""

@@ -25,7 +25,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
 from edit_eval.files.delimited import read_named_rows
@@ -56,8 +56,6 @@ class Recorded:
     @dataclass
     class Parameters:
         """What decides the replies, besides the file's content."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
         path: str = field(metadata={"in_key": False})
         """The file: .json, .jsonl, .csv or .tsv, in UTF-8."""

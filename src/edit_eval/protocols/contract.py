@@ -144,10 +144,10 @@ Texts = dict[str, Any]
 class Protocol(Shape):
     """How a benchmark asks a judge and turns its replies into scores.
 
-    A class has its parameters as a nested standard-library dataclass `Parameters` with
-    `__pydantic_config__ = {"extra": "forbid"}`, built from the YAML's `protocol:` and passed to the constructor. A
-    parameter `language` is filled with the benchmark's, `prompts` with the configuration's `prompts:`, `measures` with
-    what a judge that measures says about its values. What else a class may have is in `ProtocolExtras`.
+    A class has its parameters as a nested standard-library dataclass `Parameters`, built from the YAML's `protocol:`
+    and passed to the constructor. A parameter `language` is filled with the benchmark's, `prompts` with the
+    configuration's `prompts:`, `measures` with what a judge that measures says about its values. What else a class may
+    have is in `ProtocolExtras`.
     """
 
     scores: Mapping[str, Score]

@@ -9,7 +9,7 @@ is compared with the state turns or rounds earlier: how far edits drift.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import MEASURED, Against, Question, Score, View, earlier
@@ -29,8 +29,6 @@ class Numbers:
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         measures: dict[str, dict[str, Any]] = field(default_factory=dict)
         """What the judge measures: filled in from its class."""
         headline: str = ""

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.errors import ConfigurationError
@@ -65,8 +65,6 @@ class Rubric:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         rubric: Literal["five_dimensions.v1", "five_dimensions.v2"] = "five_dimensions.v1"
         """Which of the packaged ones."""
         version: str = ""

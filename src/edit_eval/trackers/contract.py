@@ -53,8 +53,6 @@ class Tracker:
     class Parameters:
         """No keys."""
 
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
     title: ClassVar[str] = ""
     """How it is called in messages; if empty, by its name in the configuration."""
     package: ClassVar[str] = ""

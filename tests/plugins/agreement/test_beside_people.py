@@ -14,7 +14,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.agreement import people
 from edit_eval.plugins.agreement.rank_agreement import Samples
 from edit_eval.plugins.agreement.two_raters import find_separated_pairs
-from edit_eval.plugins.audit.people_agreement import measure_people_agreement
+from edit_eval.plugins.audit.trial import measure_people_agreement
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.people import read_people, read_people_scores
 from edit_eval.statistics.raters import Item

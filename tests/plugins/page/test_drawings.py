@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from edit_eval.errors import NotDrawn
-from edit_eval.plugins.page.time_charts import timeline, utilisation
+from edit_eval.plugins.page.charts import timeline, utilisation
 from edit_eval.records import Activity, Results, RunTelemetry, Scale
 from edit_eval.reporting.chart_parts import Axis, axis_of, axis_step
 from edit_eval.run import Run

@@ -20,10 +20,10 @@ from edit_eval.plugins.diffusers.in_worker.preset_table import PIPELINE, PIPELIN
 from edit_eval.plugins.local_judges.in_worker.judge_table import FAMILIES as TABLE
 from edit_eval.plugins.preparation.fitting import PlacedModel, need_of
 from edit_eval.plugins.preparation.weights import find_weights
-from edit_eval.plugins.rehearse.configurations import LEAST_LAYERS
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Rehearsed, weight_bytes
 from edit_eval.plugins.rehearse.in_worker.stand_in import make
 from edit_eval.plugins.rehearse.results import NEAR
+from edit_eval.plugins.rehearse.stand_ins import LEAST_LAYERS
 from edit_eval.scheduling.tasks import Model
 from edit_requests import no_step
 from local_judges import FAMILIES, request

@@ -16,10 +16,9 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import RunDirectoryError
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.preparation.fitting import PlacedModel, weights_of
-from edit_eval.plugins.rehearse.document import FAULTS, OUTCOMES, Rehearsal
 from edit_eval.plugins.rehearse.in_worker.stand_in import cut_layers, write_holes
 from edit_eval.plugins.rehearse.rehearsal import rehearse
-from edit_eval.plugins.rehearse.results import models_of
+from edit_eval.plugins.rehearse.results import FAULTS, OUTCOMES, Rehearsal, models_of
 from edit_eval.plugins.rehearse.sheet import print_rehearsal
 from edit_eval.plugins.rehearse.stand_ins import StandIns, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart

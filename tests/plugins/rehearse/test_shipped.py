@@ -17,10 +17,9 @@ from edit_eval.config.known_weights import find_release
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.shipped import find_shipped_files
 from edit_eval.plugins.preparation.weights import LAYERS, MATRICES, find_weights
-from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
-from edit_eval.plugins.rehearse.document import Rehearsal
 from edit_eval.plugins.rehearse.rehearsal import rehearse
-from edit_eval.plugins.rehearse.results import NEAR
+from edit_eval.plugins.rehearse.results import NEAR, Rehearsal
+from edit_eval.plugins.rehearse.stand_ins import CONFIGURATIONS
 from small_benchmark import write_benchmark
 
 ROOT = Path(__file__).parents[3]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.identity import Identity
@@ -36,8 +36,6 @@ class OnTrial:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         asks: dict[str, Any] = field(default_factory=dict)
         """The section of the protocol that is examined: `type`, `class_path`, `parameters`."""
         folder: str = "."

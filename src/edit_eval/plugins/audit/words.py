@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -78,7 +77,10 @@ def passport_line(details: Details) -> Text:
         return Text("not audited: its passport was changed by hand")
     line = Text("audited {}: {}", passport.date, name_of("verdict", passport.verdict))
     if passport.failed:
-        line += Text(" ({})", _list_failures(passport.failed))
+        # If many, only the first, which are the gravest.
+        named: list[str] = [failure_words(key) for key in passport.failed[:NAMED]]
+        more = [Text("{} more", len(passport.failed) - NAMED)] if len(passport.failed) > NAMED else []
+        line += Text(" ({})", join_texts([*named, *more], "; "))
     if passport.basis:
         basis = passport.basis
         tried = basis.scenes, basis.size, basis.seed
@@ -89,13 +91,6 @@ def passport_line(details: Details) -> Text:
     if passport.language != details.language:
         line += Text("; not audited for {}", name_of("language", details.language))
     return line
-
-
-def _list_failures(failed: Sequence[str]) -> str:
-    """Puts failed measures into words; if many, only the first, which are the gravest."""
-    named: list[str] = [failure_words(key) for key in failed[:NAMED]]
-    more = [Text("{} more", len(failed) - NAMED)] if len(failed) > NAMED else []
-    return join_texts([*named, *more], "; ")
 
 
 def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:

@@ -76,7 +76,17 @@ class BestOf(Analysis[Worth]):
         return best_of_charts(documents, style)
 
     def rows(self, document: Worth) -> Sequence[Mapping[str, Any]]:
-        return best_of_rows(document)
+        return [
+            {
+                "select": document.select.name,
+                "report": document.report.name,
+                "score": document.report.score,
+                "edit_model": model.edit_model,
+                **dict(_flat(size)),
+            }
+            for model in document.models
+            for size in model.sizes
+        ]
 
 
 # -- words --
@@ -240,21 +250,6 @@ def _model_lines(model: ModelWorth, select: Words, report: Words, several: bool)
             formats.share(last.by_lot, 1),
             last.size,
         )
-
-
-def best_of_rows(document: Worth) -> list[Mapping[str, Any]]:
-    """Returns a row for each edit model and N, with all its numbers."""
-    return [
-        {
-            "select": document.select.name,
-            "report": document.report.name,
-            "score": document.report.score,
-            "edit_model": model.edit_model,
-            **dict(_flat(size)),
-        }
-        for model in document.models
-        for size in model.sizes
-    ]
 
 
 def _flat(size: Size) -> Iterator[tuple[str, Any]]:

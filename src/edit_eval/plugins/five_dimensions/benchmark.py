@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.benchmarks.foreign_values import text_of_value
@@ -64,8 +64,6 @@ class FiveDimensions(RowBenchmark):
     @dataclass
     class Parameters:
         """What the YAML's `benchmark` may say, filters aside."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
         data_path: str
         """The JSON file."""

@@ -286,12 +286,6 @@ class Pictures:
             folder,
         )
 
-    def use_source_names(self) -> None:
-        """Uses picture names as sample ids, if edits are named like that and no two are alike."""
-        if self.table and ids_of(self.names) == list(self.names):
-            self.section["fields"] = {**self.section.get("fields", {}), "id": ""}
-            self.ids = self.names
-
 
 def parse_pictures(written: str, *, instruction: str = "", fields: Mapping[str, str] | None = None) -> Pictures:
     """Reads the argument of `--pictures`. `instruction` applies to every picture of a folder without its own.
@@ -304,7 +298,12 @@ def parse_pictures(written: str, *, instruction: str = "", fields: Mapping[str, 
     if not os.path.lexists(written) and components.locate("benchmark", written):
         return _benchmark(written, "")
     if is_address(written) or (not os.path.lexists(written) and _HUB_NAME.fullmatch(written)):
-        return _find_hub_table(written)
+        address = written if is_address(written) else f"hub:{written}"
+        plain = address.removeprefix("hub:").removeprefix("hf://datasets/").partition("@")[0].lower()
+        for entry in components.list_components("benchmark"):
+            if plain in entry.about.get("source", "").lower().replace(",", " ").split():
+                return _benchmark(entry.name, address)
+        return Pictures({"type": "table", "data_path": address}, Text("a table on the Hugging Face Hub"))
     given = Path(written)
     if not given.exists():
         named = did_you_mean(written, components.names("benchmark"))
@@ -342,15 +341,6 @@ def _benchmark(name: str, path: str) -> Pictures:
     return Pictures(
         {"type": name, **({"data_path": path} if path else {})}, Text("{}{}", described.summary.rstrip("."), licence)
     )
-
-
-def _find_hub_table(written: str) -> Pictures:
-    address = written if is_address(written) else f"hub:{written}"
-    plain = address.removeprefix("hub:").removeprefix("hf://datasets/").partition("@")[0].lower()
-    for entry in components.list_components("benchmark"):
-        if plain in entry.about.get("source", "").lower().replace(",", " ").split():
-            return _benchmark(entry.name, address)
-    return Pictures({"type": "table", "data_path": address}, Text("a table on the Hugging Face Hub"))
 
 
 def _file(path: Path, fields: dict[str, str]) -> Pictures:
@@ -650,7 +640,9 @@ def draft_edit_folder(folder: Path, pictures: Pictures, files: Mapping[str, str]
             Text("--edits {}: it has neither pictures ({}) nor a {}", folder, SUFFIXES, _INDEXES[0])
         ) from None
     if (len(by_source.files), len(by_source.likely)) > (len(found.files), len(found.likely)):
-        pictures.use_source_names()
+        if pictures.table and ids_of(pictures.names) == list(pictures.names):
+            pictures.section["fields"] = {**pictures.section.get("fields", {}), "id": ""}
+            pictures.ids = pictures.names
         found = _match_edits(folder, pictures.ids, files)
     if pictures.ids and not (found.files or found.likely):
         raise ConfigurationError(

@@ -2,30 +2,143 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import zipfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated, ClassVar
 
-from edit_eval.benchmarks.known_sources import with_known_sources
+import msgspec
+import typer
+
+from edit_eval.benchmarks.known_sources import read_known_source, with_known_sources
+from edit_eval.benchmarks.source_cache import kind_of
 from edit_eval.config.faults import did_you_mean
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.files.delimited import read_named_rows
 from edit_eval.files.new import refuse_existing, write_atomically
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.files.user_files import open_text
+from edit_eval.pictures import HEIC, decode_picture
 from edit_eval.plugins.page.page import portable_page
-from edit_eval.plugins.page.shown_pictures import PageFiles, thumbnail
+from edit_eval.plugins.page.shown_pictures import PageFiles, make_thumbnails, thumbnail
 from edit_eval.privacy import hide_folders, map_texts
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.reporting.analyses import summary_of
+from edit_eval.reporting.formats import file_size
+from edit_eval.reporting.language import translate
 from edit_eval.reporting.report import write_tables
+from edit_eval.run import Run
 from edit_eval.small_copies import COPY_SUFFIX, CopyLimits
 from edit_eval.statistics.summary import Summary
+from edit_eval.store.run_directory import COPY, RunDirectory
+from edit_eval.store.run_file import FORMAT, SOURCES, SUFFIX, RunFileList, copy_name, portable_records
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import Force, RunFolder, answer
+from edit_eval.verbs.contract import Verb
+
+# -- writes a run in one file: what `edit_eval.store.run_file` opens --
+
+SIDE_IN_RUN_FILE = 512
+"""Default for the longest side of a picture, in pixels."""
+
+
+@dataclass
+class WrittenRun:
+    """What was written."""
+
+    bytes: int = 0
+    pictures: int = 0
+    sources: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def write_run_file(
+    run: Run, target: Path, *, side: int = SIDE_IN_RUN_FILE, sources: bool = False, force: bool = False
+) -> WrittenRun:
+    """Writes the run's records and small copies of its edits to `target`, whole or not at all.
+
+    What was asked stays as it was, since keys are made of it; besides, no folder of this machine is named. With
+    `sources` their own bytes are in it, as far as this user's runs have used them. The same run gives the same bytes.
+    """
+    refuse_existing(target, force=force)
+    directory, done = RunDirectory.open_existing(run.path), WrittenRun()
+    with write_atomically(target) as temporary:
+        with zipfile.ZipFile(temporary, "x") as packed:
+            members: dict[str, str] = {}
+            for name, data in _members(run, directory, side, sources, done):
+                members[name] = hashlib.sha256(data).hexdigest()
+                _add(packed, name, data)
+            listed = RunFileList(FORMAT, side, members)
+            _add(packed, COPY, msgspec.json.encode(listed))
+        done.bytes = temporary.stat().st_size
+    if directory.damage.note:
+        done.notes.append(directory.damage.note)
+    return done
+
+
+def _add(packed: zipfile.ZipFile, name: str, data: bytes) -> None:
+    member = zipfile.ZipInfo(name)  # of the same date always
+    member.external_attr = 0o100644 << 16
+    member.compress_type = zipfile.ZIP_STORED if name.startswith(("images/", SOURCES)) else zipfile.ZIP_DEFLATED
+    packed.writestr(member, data, compresslevel=9)
+
+
+def _members(
+    run: Run, directory: RunDirectory, side: int, sources: bool, done: WrittenRun
+) -> Iterator[tuple[str, bytes]]:
+    sizes: dict[str, int] = {}
+    for name, data in _pictures(run, directory, side):
+        sizes[name], done.pictures = len(data), done.pictures + bool(data)
+        yield name, data
+    kinds: dict[str, str] = {}
+    for name, data in _sources(run, kinds) if sources else ():
+        done.sources += 1
+        yield name, data
+    own = _own_folders(directory)
+    for name, data in portable_records(directory, run.experiment, sizes, kinds):
+        if any(folder in data for folder in own):
+            done.notes.append(Text("{} still names a folder of this machine, in what was asked or said", name))
+        yield name, data
+
+
+def _pictures(run: Run, directory: RunDirectory, side: int) -> Iterator[tuple[str, bytes]]:
+    """Yields a small copy of each edit's picture; nothing in place of one that cannot be read."""
+    made = {edit.image for edit in run.table.edits_of_work if edit.status is Status.OK}
+    images, limits = sorted(made), CopyLimits(side, 4 * side * side)
+    threads = min(8, os.cpu_count() or 1)
+    with ThreadPoolExecutor(threads) as pool:
+        paths = [directory.path / image for image in images]
+        for image, data in zip(images, make_thumbnails(pool, paths, limits, {}, 2 * threads), strict=True):
+            yield copy_name(image), data or b""
+
+
+def _sources(run: Run, kinds: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+    """Yields the bytes of each picture of the samples that is known here; sets the suffix that its content has."""
+    for sample in run.experiment.samples:
+        for picture in sample.pictures.values():
+            data = None if picture.digest in kinds else read_known_source(picture)
+            if data is not None:
+                try:
+                    _, kind, _ = decode_picture(data, picture.path)
+                except PictureError:
+                    continue
+                if kind != HEIC:  # the cache keeps it as another file
+                    kinds[picture.digest] = kind_of(kind)
+                    yield f"{SOURCES}/{picture.digest}.{kinds[picture.digest]}", data
+
+
+def _own_folders(directory: RunDirectory) -> list[bytes]:
+    """Returns folders of this machine, and of the one that made the run, as their texts are in a file."""
+    recorded = [environment.get("folder") for environment in directory.environments().values()]
+    here = [os.getcwd(), directory.path.resolve().parent, cache_folder()]
+    return [f"{folder}/".encode() for folder in map(str, filter(None, [*here, *recorded])) if folder != "/"]
+
 
 SIDE = 1024
 """Default for the longest side of a picture, in pixels."""
@@ -34,7 +147,7 @@ SIDE = 1024
 _OTHERS = (".pdf", ".md", ".txt", ".json", ".csv", ".png", ".docx", ".tar", ".gz", ".tgz")
 
 
-SMALLEST, LARGEST = 64, 4096
+SIDE_IN_RUN_FILEEST, LARGEST = 64, 4096
 
 
 PICTURES = "pictures"
@@ -153,8 +266,8 @@ def _hide_run_folders(results: Results) -> Results:
 
 def check_side(side: int) -> None:
     """Raises `ConfigurationError` if `side` is out of the limits for pictures."""
-    if not SMALLEST <= side <= LARGEST:
-        raise ConfigurationError(Text("--size {}: must be from {} to {} pixels", side, SMALLEST, LARGEST))
+    if not SIDE_IN_RUN_FILEEST <= side <= LARGEST:
+        raise ConfigurationError(Text("--size {}: must be from {} to {} pixels", side, SIDE_IN_RUN_FILEEST, LARGEST))
 
 
 def _write_page(
@@ -246,3 +359,55 @@ def read_sample_ids(file: Path) -> list[str]:
             )
         ) from error
     return list(dict.fromkeys(row[COLUMN] for _, row in rows if row[COLUMN]))
+
+
+class ExportVerb(Verb):
+    """Write a run as one file, or a report to send: a page, a folder or a zip.
+
+    FILE.edit-eval has the records and small pictures: `view`, `report`, `compare`, `leaderboard` and `status` open it
+    like a run. A report has all its pictures inside, and needs no other file. With --samples it covers only those in
+    the column sample_id: the report's gallery saves such a CSV (Export).
+    """
+
+    about: ClassVar = {"group": "To share and tidy"}
+
+    @staticmethod
+    def call(
+        run: RunFolder,
+        target: Annotated[
+            Path | None, typer.Argument(metavar="FILE.edit-eval|.html|.zip|FOLDER", help="Where to write it.")
+        ] = None,
+        *,
+        to: Annotated[Path | None, typer.Option(metavar="FILE", help="The same, as a flag.")] = None,
+        size: Annotated[
+            int | None,
+            typer.Option(metavar="PIXELS", help="Longest side of its pictures. Default: 1024; in a run's file, 512."),
+        ] = None,
+        sources: Annotated[
+            bool, typer.Option("--sources", help="In a run's file: also the source pictures, as they are.")
+        ] = False,
+        samples: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Only the samples in this CSV.")] = None,
+        force: Force = False,
+    ) -> None:
+        """Writes it, and prints where it is."""
+        if (target is None) == (to is None):
+            raise ConfigurationError(Text("say once where to write it: `edit-eval export {} {}`", run, "run.edit-eval"))
+        made, target = Run(run), target or to
+        assert target is not None
+        of_run = target.suffix.lower() == SUFFIX
+        if samples if of_run else sources:
+            unfit = Text("--samples is for a report") if of_run else Text("--sources is for a run in one file")
+            raise ConfigurationError(Text("{}, and {} is none", unfit, target))
+        if of_run:
+            check_side(size or SIDE_IN_RUN_FILE)
+            done = write_run_file(made, target, side=size or SIDE_IN_RUN_FILE, sources=sources, force=force)
+            document = {"written": str(target), **vars(done)}
+            holds = file_size(done.bytes), done.pictures, done.sources
+            said = [Text("run: {} ({}; {} edits, {} sources)", target, *holds)]
+            answer(lambda: document, lambda: print(*map(translate, [*said, *done.notes]), sep="\n"))
+            return
+        ids = None if samples is None else read_sample_ids(samples)
+        written = export(
+            made.results, made.summary, target, language=made.language, side=size or SIDE, samples=ids, force=force
+        )
+        answer(lambda: {"written": str(written)}, lambda: print(translate(Text("report: {}", written))))

@@ -72,7 +72,9 @@ class _Shown:
 def notebook_html(results: Results, summary: Summary, page: Path, *, language: str) -> str:
     """Returns the run as HTML. `page` is its report, named if it exists."""
     parts = entries(summary.results)
-    samples = with_known_sources(_pick_samples(results.samples))
+    # Evenly spaced in the benchmark's order, so neither the best nor the worst.
+    count = min(SAMPLES, len(results.samples))
+    samples = with_known_sources([results.samples[place * len(results.samples) // count] for place in range(count)])
     models = results.edit_models[:MODELS]
     run = Path(os.path.abspath(results.directory))
     pictures = PageFiles(run / "report", run)
@@ -178,12 +180,6 @@ def _templates(language: str) -> jinja2.Environment:
         table=lambda table: notebook_table(table, language, _short),
     )
     return environment
-
-
-def _pick_samples(samples: Sequence[Sample]) -> list[Sample]:
-    """Picks the samples to show, evenly spaced in the benchmark's order, so neither the best nor the worst."""
-    count = min(SAMPLES, len(samples))
-    return [samples[place * len(samples) // count] for place in range(count)]
 
 
 def _row(

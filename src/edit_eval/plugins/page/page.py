@@ -150,7 +150,7 @@ def _parts(
     }
     if served:
         data = {**data, **served.data}
-    yield script_json(data) if served else pack_json(data)
+    yield script_json(data) if served else base64.b64encode(zlib.compress(_json(data).encode())).decode("ascii")
     yield scripts
     if isinstance(pictures, PageFiles):
         size = size or size_of_run(results.samples, results.edits)
@@ -222,11 +222,6 @@ def _thumbnails(pictures: PageFiles, size: CopyLimits) -> Iterator[str]:
     """Yields an inert element for each picture with its base64, empty if the picture cannot be read."""
     for place, made in enumerate(thumbnails(pictures.paths, size, pictures.kept)):
         yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
-
-
-def pack_json(data: Any) -> str:
-    """Returns JSON compressed (RFC 1950), as base64, which `elements.js` unpacks."""
-    return base64.b64encode(zlib.compress(_json(data).encode())).decode("ascii")
 
 
 def _json(data: Any) -> str:
@@ -453,7 +448,8 @@ def vega() -> str:
     bundle = _read_bundle(version)
     if bundle is None:
         bundle = vl_convert.javascript_bundle(_BEGIN, vl_version=version)
-        _write_bundle(bundle, version)
+        with contextlib.suppress(*_NO_CACHE):
+            write_durably(f"{_digest(bundle)}\n{bundle}".encode(), _file(version))
     return "(() => {\n" + bundle.replace("\r\n", "\n").replace("</script", "<\\/script") + "\n})();"
 
 
@@ -464,11 +460,6 @@ def _read_bundle(version: str) -> str | None:
     except _NO_CACHE:
         return None
     return bundle if digest == _digest(bundle) else None
-
-
-def _write_bundle(bundle: str, version: str) -> None:
-    with contextlib.suppress(*_NO_CACHE):
-        write_durably(f"{_digest(bundle)}\n{bundle}".encode(), _file(version))
 
 
 def _file(version: str) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from edit_eval.plugins.page.battle_entries import link_to_failures
+from edit_eval.plugins.page.gallery import link_to_failures
 from edit_eval.plugins.page.html import language_markup
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Sample, Status
 from edit_eval.reporting import formats
@@ -34,7 +34,6 @@ from edit_eval.statistics.battles import BattleOutcome, JudgeBattles, battle_out
 from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.comparison import ComparisonDocument
 from edit_eval.statistics.failure_rates import ModelEdits
-from edit_eval.statistics.failures import FailureGroup
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.strengths import RankedStrength
 from edit_eval.statistics.summary import Summary
@@ -623,7 +622,9 @@ def _failures(summary: Summary, pictures: _Pictures) -> Iterator[Look]:
     """Yields one sample for each of the most frequent kinds of failure."""
     kinds = sorted(summary.failures, key=lambda failure: -failure.count)
     for kind in kinds[:_LOOKS]:
-        fighters = _fighters(kind, summary)
+        of = summary.battles.get(kind.judge)
+        pairs = of.headline.pairs if of else []
+        fighters = next(((pair.a, pair.b) for pair in pairs if f"{pair.a} : {pair.b}" == kind.edit_model), None)
         sides = (_SOURCE, pictures.edit(kind.edit_model)) if kind.edit_model else (_SOURCE,)
         if fighters:
             sides = pictures.edit(fighters[0]), pictures.edit(fighters[1])
@@ -638,10 +639,3 @@ def _failures(summary: Summary, pictures: _Pictures) -> Iterator[Look]:
             status=status,
             reason=kind.reason,
         )
-
-
-def _fighters(kind: FailureGroup, summary: Summary) -> tuple[str, str] | None:
-    """Returns the two edit models of a battle that failed; None for any other failure."""
-    of = summary.battles.get(kind.judge)
-    pairs = of.headline.pairs if of else []
-    return next(((pair.a, pair.b) for pair in pairs if f"{pair.a} : {pair.b}" == kind.edit_model), None)

@@ -80,7 +80,12 @@ class PaperAnalysis(Analysis[Paper]):
         return paper(records, choose_columns(parameters.columns), parameters.language, parameters.score)
 
     def sheet(self, document: Paper) -> Sheet:
-        return paper_sheet(document)
+        lines: list[Line | Table[PaperRow]] = [*verdict_sheet(document.verdict, drawn=False)]
+        for table in document.tables:
+            lines += [Line(), *_table(table, document)]
+        lines += [Line(), *(Line(line, "quiet") for line in caption(document))]
+        lines += [Line(note, "problem", head=Text("note: ")) for note in document.notes]
+        return [*lines, Line(Text("`--to FOLDER` writes {:, }.", [*_FILES, "paper.tex"]), "quiet")]
 
     def write(self, document: Paper, records: Any, folder: Path) -> None:
         """Raises `ConfigurationError` if the folder cannot be written, or no font here has a letter of a name."""
@@ -94,16 +99,6 @@ class PaperAnalysis(Analysis[Paper]):
 
 
 _FILES = ("table.tex", "figure.pdf", "figure.svg", "results.txt", "methods.txt", "numbers.csv")
-
-
-def paper_sheet(paper: Paper) -> Sheet:
-    """Returns the verdict, a table for each judge, what its marks mean, and which files there would be."""
-    lines: list[Line | Table[PaperRow]] = [*verdict_sheet(paper.verdict, drawn=False)]
-    for table in paper.tables:
-        lines += [Line(), *_table(table, paper)]
-    lines += [Line(), *(Line(line, "quiet") for line in caption(paper))]
-    lines += [Line(note, "problem", head=Text("note: ")) for note in paper.notes]
-    return [*lines, Line(Text("`--to FOLDER` writes {:, }.", [*_FILES, "paper.tex"]), "quiet")]
 
 
 def _table(table: JudgeTable, paper: Paper) -> Iterator[Line | Table[PaperRow]]:

@@ -436,16 +436,12 @@ def caption(paper: Paper) -> list[Text]:
         lines.append(Text("Bold: the best."))
     if "level" in marks:
         lines.append(_level(paper))
-    if _has_brackets(paper, rows):
+    own = "interval" in paper.columns and any(row.placing.ci95 for row in rows)
+    if own or ("behind" in paper.columns and any(row.contest and row.contest.ci95 for row in rows)):
         lines.append(Text("Brackets: 95% intervals, clustered on the source image."))
     if "behind" in paper.columns and any(row.contest for row in rows):
         lines.append(Text("Behind the best: the paired difference, on the samples that both have."))
     return [*lines, *doubt_lines(paper.verdict)]
-
-
-def _has_brackets(paper: Paper, rows: Sequence[PaperRow]) -> bool:
-    own = "interval" in paper.columns and any(row.placing.ci95 for row in rows)
-    return own or ("behind" in paper.columns and any(row.contest and row.contest.ci95 for row in rows))
 
 
 def paragraph_of(sentences: Sequence[Text]) -> Text:

@@ -287,14 +287,6 @@ def configuration_as_read(context: Context) -> Iterator[Finding]:
         yield Finding("configuration", "note", note)
 
 
-def gpus_here(context: Context) -> list[Finding]:
-    return gpu_findings(context.machine, context.environment)
-
-
-def host(context: Context) -> list[Finding]:
-    return [host_finding(context.host_free)]
-
-
 # -- where models run --
 
 
@@ -612,10 +604,6 @@ def families(context: Context) -> Iterator[Finding]:
         yield Finding("models", "note", shared)
 
 
-def gpu_sharing(context: Context) -> list[Finding]:
-    return gpu_sharing_findings(context.models, context.gpus, context.configuration.execution.placement)
-
-
 def automatic(context: Context) -> Iterator[Finding]:
     """Reports what `auto` would choose; nothing if a model has no place to run."""
     if all(model.places for model in context.models):
@@ -626,10 +614,6 @@ def automatic(context: Context) -> Iterator[Finding]:
 
 
 # -- benchmark, disk, keys, answers --
-
-
-def benchmark(context: Context) -> list[Finding]:
-    return context.benchmark.findings
 
 
 def _read(configuration: Configuration, listener: Listener | None) -> Read:
@@ -694,14 +678,6 @@ def keys(context: Context) -> Iterator[Finding]:
                 yield Finding("keys", "problem", text, Text("export {}=...", name))
 
 
-def limits(context: Context) -> list[Finding]:
-    return [] if context.experiment is None else short_limits(context.configuration, context.experiment)
-
-
-def silence(context: Context) -> Iterator[Finding]:
-    return silent_judges(context.configuration, {})
-
-
 def short_thoughts(context: Context) -> list[Finding]:
     """Warns about judges that are to think but have hardly room for it."""
     findings = []
@@ -719,8 +695,8 @@ def short_thoughts(context: Context) -> list[Finding]:
 
 CHECKS = (
     CheckRow(configuration_as_read),
-    CheckRow(gpus_here),
-    CheckRow(host),
+    CheckRow(lambda context: gpu_findings(context.machine, context.environment)),
+    CheckRow(lambda context: [host_finding(context.host_free)]),
     CheckRow(double_claims, refuses=True),
     CheckRow(devices, refuses=True),
     CheckRow(loads_at_once, room=True),
@@ -732,14 +708,14 @@ CHECKS = (
     CheckRow(fits, each=True, room=True),
     CheckRow(other_machines),
     CheckRow(families),
-    CheckRow(gpu_sharing),
+    CheckRow(lambda c: gpu_sharing_findings(c.models, c.gpus, c.configuration.execution.placement)),
     CheckRow(automatic),
-    CheckRow(benchmark),
+    CheckRow(lambda context: context.benchmark.findings),
     CheckRow(disk),
     CheckRow(keys, refuses=True),
-    CheckRow(limits),
+    CheckRow(lambda c: [] if c.experiment is None else short_limits(c.configuration, c.experiment)),
     CheckRow(short_thoughts),
-    CheckRow(silence),
+    CheckRow(lambda context: silent_judges(context.configuration, {})),
 )
 """All checks, in the order in which they are made and reported."""
 
@@ -757,7 +733,9 @@ class MachineChecks(Check):
         yield from run_checks(context, [check for check in CHECKS if check.refuses])
         empty = [replace(gpu, free=gpu.memory) for gpu in context.gpus]
         for model in (model for model in context.models if not model.loads_otherwise):
-            if held := next((finding for finding in fits(context, model) if finding.stops), None):
+            if held := next(
+                (finding for finding in fit_findings(model, context.gpus, context.host_free) if finding.stops), None
+            ):
                 fits_empty = not any(finding.stops for finding in fit_findings(model, empty, host_memory()))
                 yield replace(held, passing=fits_empty)
 

@@ -146,7 +146,10 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
     What holds for several models in the same words is printed once.
     """
     console = console or stdout_console()
-    shown = join_alike(findings)
+    alike: dict[Finding, dict[str, None]] = {}
+    for finding in findings:
+        alike.setdefault(replace(finding, who=""), {})[finding.who] = None
+    shown = [replace(finding, who=Text("{: and }", list(who)) if any(who) else "") for finding, who in alike.items()]
     for area in dict.fromkeys(finding.area for finding in shown):
         console.print(Styled(code_to_text(area), style="bold"))
         for finding in shown:
@@ -157,14 +160,6 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
                     print_with_head(console, f"{'':{WORD}}  -> ", Styled(one_line(finding.advice)))
     console.print()
     console.print(verdict(findings))
-
-
-def join_alike(findings: Sequence[Finding]) -> list[Finding]:
-    """Returns the findings, those that say the same of several models as one of them all, at the first one's place."""
-    alike: dict[Finding, dict[str, None]] = {}
-    for finding in findings:
-        alike.setdefault(replace(finding, who=""), {})[finding.who] = None
-    return [replace(finding, who=Text("{: and }", list(who)) if any(who) else "") for finding, who in alike.items()]
 
 
 def verdict(findings: Sequence[Finding]) -> Styled:

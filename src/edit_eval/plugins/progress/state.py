@@ -524,17 +524,14 @@ class ProgressState:
 
     def foretell(self, now: float, affordable: float = math.inf) -> TimeLeft:
         """Returns how long the rest takes, in at most `affordable` seconds of processor."""
-        elapsed = self._measure_elapsed(now)
-        return rest_of_a_run(self._work, self._estimates, self._policy, elapsed, affordable)
-
-    def _measure_elapsed(self, now: float) -> Elapsed:
         tasks: dict[int, float] = {}
         for view in self._replicas.values():
             gone = now - view.since
             if view.steps and view.activity == "editing" and view.replica.capacity == 1:
                 gone = view.step / view.steps * (self._estimates.unit[view.replica.key].value or 0.0)
             tasks |= dict.fromkeys(view.running, gone)
-        return Elapsed({number: now - view.since for number, view in self._replicas.items()}, tasks)
+        elapsed = Elapsed({number: now - view.since for number, view in self._replicas.items()}, tasks)
+        return rest_of_a_run(self._work, self._estimates, self._policy, elapsed, affordable)
 
 
 # -- the plan --

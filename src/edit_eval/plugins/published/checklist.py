@@ -82,8 +82,6 @@ class Checklist:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         asked: Literal["one_by_one", "together"] = "one_by_one"
         """A question for each check, or one question with all checks of a sample; boxes need `one_by_one`."""
         answer: Literal["words", "probabilities"] = "words"

@@ -10,7 +10,7 @@ files was not seen, nor were the prompts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -21,7 +21,7 @@ from edit_eval.benchmarks.json_items import ItemReader
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.plugins.published.checklist import Checklist
-from edit_eval.plugins.published.criteria import mean_of, require_final_judgements
+from edit_eval.plugins.published.criteria import AuthorsNumbers, mean_of, require_final_judgements
 from edit_eval.protocols.contract import Question, Score, Texts, View, parts
 from edit_eval.protocols.replies import list_schema, one_of, read_list, read_values, read_yes_or_no
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
@@ -132,7 +132,7 @@ class CREvalScores:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+        """Nothing can be set."""
 
     headline = "score"
     scores: ClassVar[Mapping[str, Score]] = {"score": Score(scale=_SCALE), **parts(DIMENSIONS, _SCALE)}
@@ -145,7 +145,7 @@ class CREvalScores:
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         self._texts = texts
         self.is_official = False
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+        self.published: AuthorsNumbers = {
             theirs: partial(_authors_mean, dimension) for dimension, theirs in DIMENSIONS.items()
         }
 

@@ -9,7 +9,7 @@ edit_cli_single_multi_turn.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,9 +20,9 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles, folder_of
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.published.criteria import mean_of, require_final_judgements
+from edit_eval.plugins.published.criteria import AuthorsNumbers, mean_of, require_final_judgements, stop_at
 from edit_eval.protocols.certificates import Certificate
-from edit_eval.protocols.contract import Missing, Question, Score
+from edit_eval.protocols.contract import Question, Score
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Judgement, Reading, Reply, Sample, Status
 from edit_eval.text import Text
@@ -166,7 +166,7 @@ class MagicBrushScores(Numbers):
 
     def __init__(self, parameters: Numbers.Parameters) -> None:
         super().__init__(parameters)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+        self.published: AuthorsNumbers = {
             name: partial(_mean, measure) for measure, name in NAMES.items() if measure in self.scores
         }
         earlier = [f"{OF_EARLIER}{name}" for name in self.scores]
@@ -201,6 +201,6 @@ def _mean(measure: str, judgements: Sequence[Judgement]) -> float:
     for judgement in counted:
         status, reason = judgement.outcome(measure) or (Status.UNDEFINED, "its benchmark does not have what that needs")
         if status is not Status.OK:
-            raise Missing(status, f"the authors' script stops at `{judgement.sample_id}`: {reason}")
+            raise stop_at(judgement, reason, status)
         numbers.append(judgement.scores[measure])
     return mean_of(numbers)

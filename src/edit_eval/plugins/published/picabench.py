@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
@@ -22,7 +21,7 @@ from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.plugins.published.checklist import Checklist
-from edit_eval.plugins.published.criteria import mean_of, require_final_judgements
+from edit_eval.plugins.published.criteria import PromptParameters, make_numbers, mean_of, require_final_judgements
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Score, Step, Texts, View
 from edit_eval.protocols.replies import read_values, read_yes_or_no
@@ -142,10 +141,8 @@ class PICAEval(Checklist):
         beside=Text("what is cut out may be a pixel larger or smaller than theirs"),
     )
 
-    @dataclass(frozen=True)
-    class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(PromptParameters):
         answer: Literal["words", "probabilities"] = "words"
         """What counts: the word that the judge writes, or how likely it is to write the right one."""
         edit_size: Literal["source", "own"] = "source"
@@ -155,12 +152,9 @@ class PICAEval(Checklist):
         prompts: Literal["ours", "official"] = "ours"
         """`ours`; `official`, the bare question with the authors' words on the form of the answer, which `edit-eval
         fetch` downloads, or from `prompts_path`, about the edit at its own size."""
-        prompts_path: str | None = None
-        """For `official`: the authors' `PicaEval_gpt.py`, or the folder that holds it. It is read, never run."""
 
         def __post_init__(self) -> None:
-            if self.prompts_path and self.prompts != "official":
-                raise ValueError("prompts_path is for prompts: official")
+            super().__post_init__()
             if self.prompts == "official" and self.answer == PROBABILITIES:
                 raise ValueError("answer: probabilities needs our wording; leave out prompts: official")
 
@@ -190,12 +184,7 @@ class PICAEval(Checklist):
         self.is_official = parameters.prompts == "official"
         of_source = parameters.edit_size == "source" and not self.is_official
         self._size: tuple[Step, ...] = (("like", "source"),) if of_source else ()
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {}
-        if parameters.answer == "words":
-            self.published = {
-                "Overall": partial(_authors_mean, ""),
-                **{law: partial(_authors_mean, law) for law in LAWS},
-            }
+        self.published = make_numbers(_authors_mean, LAWS) if parameters.answer == "words" else {}
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Returns one question per box; its name says which answer is right."""

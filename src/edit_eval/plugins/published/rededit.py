@@ -8,17 +8,24 @@ and prompts are read where the user has them, and the wording here is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.plugins.published import imgedit
-from edit_eval.plugins.published.criteria import CriteriaProtocol, Official, mean_of, question, require_final_judgements
+from edit_eval.plugins.published.criteria import (
+    CriteriaProtocol,
+    Official,
+    make_numbers,
+    mean_of,
+    our_wording,
+    require_final_judgements,
+    stop_at,
+)
 from edit_eval.protocols.certificates import Certificate, add_in_order
-from edit_eval.protocols.contract import Missing, Score
+from edit_eval.protocols.contract import Score
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.text import Text
 
@@ -33,56 +40,16 @@ ROWS = AuthorsFile(
 )
 """The rows; the hub is known to have the pictures."""
 _INSTRUCTIONS = {"en": "a_to_b_instructions_eng", "zh": "a_to_b_instructions"}
-_FIT = "Do light, shadow, perspective and contact fit the scene, and is everything else as it was?"
-_TRACES = "Are there no seams, halos, smears, jumps in tone or sharpness, or other traces of the change?"
-_PERSON = (
-    "Person",
-    "Is it the same one: face, body, hair, clothes and what they carry, as far as the change leaves them?",
-)
-_ASKED: Mapping[str, Mapping[str, str | tuple[str, str]]] = {
-    **{name: imgedit.CRITERIA[name] for name in ("add", "remove", "replace", "extract", "adjust", "compose")},
-    "background": imgedit.CRITERIA["background"],
-    "stylize": imgedit.CRITERIA["style"],
-    "motion": imgedit.CRITERIA["action"],
-    "color": {
-        "compliance": "Has exactly what was named the colour that was asked for, all of it, and nothing else?",
-        "naturalness": "Does the colour keep texture, highlights and shadows, without spills over the outline?",
-        "integrity": _FIT,
-    },
-    "text": {
-        "compliance": (
-            "Wording",
-            "Does the writing read exactly as was asked for, letter by letter, in the right place, and is writing that "
-            "was to go gone?",
-        ),
-        "quality": (
-            "Letters",
-            "Are the letters well formed, sharp and evenly set, in the size, font and perspective that fit the place?",
-        ),
-        "integrity": ("Rest", "Does the writing belong to its surface, and is everything else as it was?"),
-    },
-    "beauty": {
-        "compliance": "Has the person exactly the change of looks that was asked for, neither too weak nor too strong?",
-        "naturalness": "Do skin, make-up and hair look real, with pores and texture, without a mask or smears?",
-        "preservation": _PERSON,
-    },
-    "portrait": {
-        "preservation": _PERSON,
-        "structure": "Are face, hands, limbs and proportions possible, and is the picture composed as was asked?",
-        "quality": "Is what was asked for there, in a picture that looks like a photograph, sharp and without faults?",
-    },
-    "lowlevel": {
-        "compliance": "Has the picture been processed as was asked (light, noise, blur, haze, ...), in full, no more?",
-        "naturalness": "Does the result look like a good photograph, without banding, ringing or invented texture?",
-        "integrity": "Are all things, their outlines, colours and details, still those of the source?",
-    },
-    "viewpoint": {
-        "compliance": "Is the scene shown from the side, height or distance that was asked for?",
-        "naturalness": _TRACES,
-        "integrity": "Is it the same scene in three dimensions: things, their sizes, what hides what, and the light?",
-    },
+_LIKE_IMGEDIT = {
+    **{name: name for name in ("add", "remove", "replace", "extract", "adjust", "compose", "background")},
+    **{"stylize": "style", "motion": "action"},
 }
-TASKS = tuple(_ASKED)
+"""Tasks that ask what a type of ImgEdit asks."""
+_QUESTIONS: Mapping[str, Any] = {
+    **{task: imgedit.RUBRIC["questions"][name] for task, name in _LIKE_IMGEDIT.items()},
+    **our_wording("rededit")["questions"],
+}
+TASKS = tuple(_QUESTIONS)
 _LINES: Mapping[str, tuple[str, str, str]] = {
     **{name: imgedit.LINES[name] for name in ("add", "remove", "replace", "extract", "adjust", "compose")},
     "background": imgedit.LINES["background"],
@@ -156,12 +123,7 @@ class REDEditScores(CriteriaProtocol):
         numbers=168,
         beside=Text("where nothing can be read theirs is 0, and there is none here"),
     )
-    rubric: ClassVar[Mapping[str, Any]] = {
-        **imgedit.RUBRIC,
-        "questions": {
-            name: question("", ["source", "edit"], ["edit_instruction"], criteria) for name, criteria in _ASKED.items()
-        },
-    }
+    rubric: ClassVar[Mapping[str, Any]] = {**imgedit.RUBRIC, "questions": _QUESTIONS}
     official_file = AuthorsFile(
         REPOSITORY,
         COMMIT,
@@ -176,13 +138,10 @@ class REDEditScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Overall": lambda judgements: mean_of([*self._means(judgements).values()], UNREAD),
-            **{task: partial(self._average_task, task) for task in TASKS},
-        }
+        self.published = make_numbers(self._average_task, TASKS)
 
     def _average_task(self, task: str, judgements: Sequence[Judgement]) -> float:
-        return mean_of([mean for name, mean in self._means(judgements).items() if name == task], UNREAD)
+        return mean_of([mean for name, mean in self._means(judgements).items() if task in ("", name)], UNREAD)
 
     def _means(self, judgements: Sequence[Judgement]) -> Mapping[str, float]:
         tasks: dict[str, list[float]] = {}
@@ -191,9 +150,7 @@ class REDEditScores(CriteriaProtocol):
                 try:
                     numbers = self._numbers(reading)
                 except ValueError as error:
-                    raise Missing(
-                        Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: {error}"
-                    ) from None
+                    raise stop_at(judgement, str(error), Status.UNPARSEABLE) from None
                 if numbers:
                     tasks.setdefault(judgement.category, []).append(round(add_in_order(numbers) / len(numbers), 2))
         return {task: round(add_in_order(scores) / len(scores), 2) for task, scores in tasks.items()}

@@ -27,8 +27,17 @@ from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.preparation.checks import CHECKS, Context, reachable, run_checks, weights
 from edit_eval.plugins.preparation.planning import Plan
 from edit_eval.plugins.preparation.requests import plan
-from edit_eval.plugins.rehearse.document import FAULTS, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
-from edit_eval.plugins.rehearse.results import digests_of, failures_of, models_of, outcomes_of_faults
+from edit_eval.plugins.rehearse.results import (
+    FAULTS,
+    Digest,
+    FaultRehearsed,
+    ModelRehearsed,
+    Rehearsal,
+    digests_of,
+    failures_of,
+    models_of,
+    outcomes_of_faults,
+)
 from edit_eval.plugins.rehearse.stand_ins import is_half_here, stand_ins
 from edit_eval.plugins.rehearse.start import RehearsedStart, start, tell
 from edit_eval.records import Judgement, Sample

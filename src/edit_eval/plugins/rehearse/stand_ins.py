@@ -12,17 +12,18 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.environments import import_path, install_line, interpreter
-from edit_eval.json_values import JsonObject
+from edit_eval.json_values import Json, JsonObject
 from edit_eval.plugins.diffusers.in_worker.preset_lookup import index_of, settings_of
 from edit_eval.plugins.preparation.cards import has_published_weights
 from edit_eval.plugins.preparation.fitting import PAIR_TOKENS, checkpoint_of, weights_of
 from edit_eval.plugins.preparation.probing import LOADERS
 from edit_eval.plugins.preparation.weights import BYTES, Weights
-from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS, MEGAPIXEL_TOKENS, SMALL, SMALL_CALLS
 from edit_eval.plugins.rehearse.in_worker.stand_in import WEIGHTS, StandInMade
 from edit_eval.pretrained.folders import find_cached_folder, is_hub_name, local_folder
 from edit_eval.privacy import hide_secrets
@@ -30,6 +31,34 @@ from edit_eval.records import model_title
 from edit_eval.reporting.formats import duration
 from edit_eval.text import Items, Text
 from edit_eval.workers.model_class import PlainParameters, make_parameters
+
+# -- configurations of published models, which are data, and what of a model stays when it is cut to few layers --
+
+CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = yaml.load(
+    Path(__file__).with_name("in_worker").joinpath("configurations.yaml").read_text("utf-8"),
+    getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+)
+"""By their names on the Hub, each in the form of its `config.json` files."""
+
+SMALL: Mapping[str, int] = {"canvas": 4096, "num_inference_steps": 2, "max_new_tokens": 8, "thinking_tokens": 8}
+"""The most of what is asked of a model that is cut to few layers, on a CPU: what ends."""
+SMALL_CALLS: Mapping[str, Mapping[str, Json]] = {
+    name: {"_auto_resize": False} for name in ("FluxKontextPipeline", "FluxKontextInpaintPipeline")
+}
+"""By pipeline, what a small picture needs of its call: its table of shapes has nothing below a megapixel."""
+MEGAPIXEL_TOKENS = 2 * 1024 * 1024 // 16**2
+"""Of a source and an edit of a megapixel, of 16 x 16 pixels each, as most pipelines have them."""
+
+LEAST_LAYERS: Mapping[str, Mapping[str, int]] = {
+    "Flux2Pipeline": {"text_encoder": 31},
+    "Flux2KleinPipeline": {"text_encoder": 28},
+    "Flux2KleinInpaintPipeline": {"text_encoder": 28},
+    "Flux2KleinKVPipeline": {"text_encoder": 28},
+    "BriaFibo2Pipeline": {"text_encoder": 36},
+}
+"""By pipeline and part: layers that must stay when others are cut, as the pipeline takes the numbers of a layer in the
+middle (the signatures in diffusers 0.42.1: 10, 20 and 30; 9, 18 and 27; up to 35)."""
+
 
 SECONDS = 600.0
 """Longest that making a stand-in may take; the slowest of the table takes half a minute, its imports included."""

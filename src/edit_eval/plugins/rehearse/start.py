@@ -10,18 +10,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from edit_eval.asking import load_samples, make_experiment
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.contract import Driver, Event, Machine, WorkerSpecification
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
 from edit_eval.plugins.preparation.checks import Context
 from edit_eval.plugins.preparation.fitting import PlacedModel
-from edit_eval.plugins.rehearse.driver import RehearsalDriver
 from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
 from edit_eval.records import Edit, Judgement, Results, model_title
 from edit_eval.reporting.language import translate
@@ -30,6 +30,72 @@ from edit_eval.scheduling.fleet import Replica
 from edit_eval.store.run_folders import Place
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
+from edit_eval.workers.messages import Message
+
+# -- the driver of a rehearsal: the configured one, whose workers load the model within `Rehearsed` --
+
+REHEARSED = "edit_eval.plugins.rehearse.in_worker.rehearsed:Rehearsed"
+
+
+@dataclass
+class RehearsalDriver:
+    """Starts what it is told to start, rehearsed."""
+
+    driver: Driver
+    marks: Path
+    """File for what workers measure, a JSON object a line."""
+    filled: frozenset[str]
+    """The models (keys) whose weights are holes."""
+    faults: Sequence[str] = ()
+    """What is planted, each once (`found.FAULTS`)."""
+    batches: Mapping[str, int] = field(default_factory=dict)
+    """By judge (key), how many pairs it is asked at once: its first batch is made as large with neighbours."""
+    loads: dict[str, int] = field(default_factory=dict)
+    """How many workers were started, by model."""
+
+    @classmethod
+    def from_configuration(cls, configuration: Configuration) -> Self:
+        """Not made from a configuration: `execution.driver` names the one that it is about."""
+        raise NotImplementedError
+
+    def machine(self) -> Machine:
+        """Returns the machine of the driver within."""
+        return self.driver.machine()
+
+    def start(self, worker: int, specification: WorkerSpecification) -> None:
+        """Starts the same worker with the model within ours."""
+        self.loads[specification.model] = self.loads.get(specification.model, 0) + 1
+        folder = self.marks.with_suffix(".planted")
+        folder.mkdir(exist_ok=True)
+        inner: Mapping[str, Any] = {
+            "class_path": specification.class_path,
+            "path": list(specification.import_path),
+            "parameters": dict(specification.parameters),
+            "model": specification.model,
+            "fill": specification.model in self.filled,
+            "marks": str(self.marks),
+            "batch": self.batches.get(specification.model, 1),
+            "faults": {"folder": str(folder), "names": list(self.faults), "place": list(specification.devices)},
+        }
+        rehearsed = replace(specification, class_path=REHEARSED, parameters=inner, revision="")
+        self.driver.start(worker, rehearsed)
+
+    def submit(self, worker: int, message: Message) -> None:
+        """Passes it on."""
+        self.driver.submit(worker, message)
+
+    def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
+        """Passes it on."""
+        return self.driver.poll(seconds)
+
+    def kill(self, worker: int) -> None:
+        """Passes it on."""
+        self.driver.kill(worker)
+
+    def close(self) -> None:
+        """Passes it on."""
+        self.driver.close()
+
 
 NO_BATCHES: Mapping[str, int] = {}
 GRACE = 10.0

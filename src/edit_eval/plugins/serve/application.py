@@ -19,9 +19,8 @@ from edit_eval import __version__
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.plugins.serve.doors import FIRST_JUDGE, BadRequest, Door, Given, Reward, with_group_means
-from edit_eval.plugins.serve.native import ScoreRequest
 from edit_eval.plugins.serve.openers import NoOpener, OpeningTimeout
-from edit_eval.plugins.serve.opening import NATIVE
+from edit_eval.plugins.serve.opening import NATIVE, ScoreRequest
 from edit_eval.plugins.serve.service import Closing, QueuedPair, Service
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.plugins.serve.watch import WINDOW, Watch

@@ -16,6 +16,13 @@ from edit_eval.verbs.contract import Verb
 if TYPE_CHECKING:
     from edit_eval.plugins.serve.scoring import Scored
 
+Only = Annotated[str, typer.Option(metavar="NAME", help="Use only this judge of the configuration.")]
+Readings = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
+]
+Language = Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")]
+Devices = Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")]
+
 
 class ScoreVerb(Verb):
     """Score an edit, or a table of edits, with a judge.
@@ -37,16 +44,14 @@ class ScoreVerb(Verb):
         judge: Annotated[
             str | None, typer.Option(metavar="JUDGE", help=f"The judge: a configuration's YAML, or {JUDGE}.")
         ] = None,
-        only: Annotated[str, typer.Option(metavar="NAME", help="Use only this judge of the configuration.")] = "",
+        only: Only = "",
         edits: Annotated[str, typer.Option(metavar="COLUMN", help="With a table: the column of the edits.")] = "",
         category: Annotated[
             str, typer.Option(metavar="NAME", help="With one edit: its category, where the judge has a rubric for it.")
         ] = "",
-        readings: Annotated[
-            int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
-        ] = None,
-        language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
-        devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
+        readings: Readings = None,
+        language: Language = "",
+        devices: Devices = None,
         run_dir: RunDir = None,
         progress: Annotated[str, typer.Option(metavar="auto|plain|lines|none", help="Progress display.")] = "auto",
     ) -> None:
@@ -106,12 +111,10 @@ class ServeVerb(Verb):
         on_unscored: Annotated[
             str, typer.Option(metavar="error|hold|group_mean", help="What a door answers for an edit without a score.")
         ] = "error",
-        only: Annotated[str, typer.Option(metavar="NAME", help="Use only this judge of the configuration.")] = "",
-        readings: Annotated[
-            int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
-        ] = None,
-        language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
-        devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
+        only: Only = "",
+        readings: Readings = None,
+        language: Language = "",
+        devices: Devices = None,
         ledger: Annotated[
             Path | None,
             typer.Option(metavar="DIR", help="Keep every request and reply in this folder. Default: in runs/."),

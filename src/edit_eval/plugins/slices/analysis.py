@@ -213,10 +213,24 @@ class SlicesAnalysis(Analysis[Slices]):
         return title_of(document)
 
     def sheet(self, document: Slices) -> Sheet:
-        return slices_sheet(document)
+        rows = [_Row(document, slice_) for slice_ in (*document.worst, *reversed(document.best))]
+        return [
+            Line(score_line(document.score, document.scale), "quiet"),
+            Line(_finding_sentence(document), "strong" if document.best_shown or document.worst_shown else ""),
+            *([_table(document, rows)] if rows else []),
+            *(Line(line, "quiet") for line in _lines(document)),
+        ]
 
     def charts(self, documents: Sequence[Slices], style: ChartStyle) -> Sequence[Any]:
-        return slices_charts(documents, style)
+        from edit_eval.reporting.chart_parts import chart_title  # only a page needs it
+
+        drawn = [document for document in documents if document.best or document.worst]
+        charts = [_chart(document, style.language) for document in drawn]
+        titles = [chart_title(translate(Text("judged by {}", document.judge), style.language)) for document in drawn]
+        return [
+            chart.properties(title=title) if len(drawn) > 1 else chart
+            for chart, title in zip(charts, titles, strict=True)
+        ]
 
     def groups(self, document: Slices) -> Sequence[SampleGroup]:
         return [
@@ -499,17 +513,6 @@ def group_key(document: Slices, slice_: Slice) -> str:
     return f"slice-{zlib.crc32(said.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def slices_sheet(document: Slices) -> Sheet:
-    """Returns the line that says what was found, the table, and how to read it."""
-    rows = [_Row(document, slice_) for slice_ in (*document.worst, *reversed(document.best))]
-    return [
-        Line(score_line(document.score, document.scale), "quiet"),
-        Line(_finding_sentence(document), "strong" if document.best_shown or document.worst_shown else ""),
-        *([_table(document, rows)] if rows else []),
-        *(Line(line, "quiet") for line in _lines(document)),
-    ]
-
-
 def _finding_sentence(document: Slices) -> Text:
     if not document.looked_at:
         return Text("No slice has {} samples and six source images, inside and outside.", document.least)
@@ -607,18 +610,6 @@ def _how_to_read(document: Slices) -> Iterator[Text]:
 
 
 _LINE = 22
-
-
-def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyChart]:
-    """Draws a chart for each document that has slices: the worst above, the best below."""
-    from edit_eval.reporting.chart_parts import chart_title  # only a page needs it
-
-    drawn = [document for document in documents if document.best or document.worst]
-    charts = [_chart(document, style.language) for document in drawn]
-    titles = [chart_title(translate(Text("judged by {}", document.judge), style.language)) for document in drawn]
-    return [
-        chart.properties(title=title) if len(drawn) > 1 else chart for chart, title in zip(charts, titles, strict=True)
-    ]
 
 
 def _chart(document: Slices, language: str) -> AnyChart:

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import msgspec
+import typer
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -41,17 +42,20 @@ from edit_eval.records import (
 )
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
-from edit_eval.reporting.language import code_to_text, recognise, translate
+from edit_eval.reporting.language import code_to_text, recognise, set_language, translate
 from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, means_so_far, more_devices, read_live
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.repetition import last_command, shell_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
 from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, pad_text, print_with_head, stdout_console
+from edit_eval.run import Run
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory, is_copy
 from edit_eval.store.run_file import find_run_file
 from edit_eval.text import Text, join_texts, pluralize
+from edit_eval.verbs.command_line import RunFolder, answer
+from edit_eval.verbs.contract import Verb
 
 IDS_SHOWN = 8
 """Sample ids printed for each group, and devices; `--json` has them all."""
@@ -604,9 +608,9 @@ def _judgement_facts(judgement: Judgement) -> Facts:
         yield Text("reason"), one_line(recognise(judgement.reason))
     several = sum(map(len, judgement.readings)) > 1
     for number, reading in enumerate(judgement.readings, 1):
-        for question, answer in reading.items():
+        for question, told in reading.items():
             of = f" {number}" if len(judgement.readings) > 1 else ""
-            yield from _answer_facts(f" ({one_line(question)}{of})" if several else "", answer, judgement)
+            yield from _answer_facts(f" ({one_line(question)}{of})" if several else "", told, judgement)
     if judgement.device:
         yield Text("time"), Text("{} on {}", duration(judgement.seconds), one_line(judgement.device))
 
@@ -643,3 +647,23 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]
         for line in lines or [""]:
             print_with_head(console, head, Styled(line))
             head = Styled(" " * head.cell_len)
+
+
+class StatusVerb(Verb):
+    """Show run progress, or one sample in full."""
+
+    about: ClassVar = {"group": "To evaluate", "before": "report"}
+
+    @staticmethod
+    def call(
+        run: RunFolder,
+        sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
+    ) -> None:
+        """Prints how far a run is, or all that is known of a sample."""
+        made = Run(run)
+        results = made.results
+        set_language(made.language)
+        if sample is None:
+            answer(lambda: status_document(results), lambda: print_status(results))
+        else:
+            answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))

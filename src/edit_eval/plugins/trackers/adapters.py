@@ -6,14 +6,41 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from PIL import Image
 
 from edit_eval.trackers.contract import ResultTable, Start, Tracker
 
 
-class Wandb(Tracker):
+class _WithSteps(Tracker):
+    """What W&B and Trackio have in common: the calls of `_client`, and steps of their own."""
+
+    _client: Any
+    """The package."""
+    _run: Any
+    _name: str
+    """What the run is known by there."""
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Its own steps only count up, so ours is a value."""
+        self._run.log({**values, "progress/settled": step})
+
+    def keep(self, files: Mapping[str, Path]) -> None:
+        """Logs the files as an artifact, in which the page can be viewed."""
+        artifact = self._client.Artifact(f"report-{self._name}"[:128], type="report")
+        for name, path in files.items():
+            artifact.add_file(str(path), name=name)
+        self._run.log_artifact(artifact)
+
+    def show(self, table: ResultTable) -> None:
+        """Logs `edits`, a table whose pictures stand in its rows."""
+        image = self._client.Image
+        rows = [[image(str(cell)) if isinstance(cell, Path) else cell for cell in row] for row in table.rows]
+        self._run.log({"edits": self._client.Table(columns=[*table.columns], data=rows)})
+
+
+class Wandb(_WithSteps):
     """Weights & Biases. Its key is `WANDB_API_KEY`, or stored by `wandb login`; `WANDB_BASE_URL` names a server.
 
     A run is a W&B run; data not sent yet, or kept by `mode: offline`, is in the folder `wandb` of the run directory.
@@ -24,8 +51,6 @@ class Wandb(Tracker):
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         project: str | None = None
         """Project. Default: edit-eval."""
         entity: str | None = None
@@ -45,8 +70,9 @@ class Wandb(Tracker):
         """Begins the run. W&B adds nothing of its own: no output, code, list of packages or system metrics."""
         import wandb
 
+        self._client, self._name = wandb, start.id
         given = {key: value for key, value in start.parameters.items() if key != "table_rows"}
-        self._run: Any = wandb.init(
+        self._run = wandb.init(
             id=start.id,
             resume="allow",
             dir=str(start.run),
@@ -66,32 +92,12 @@ class Wandb(Tracker):
         )
         return start.id
 
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Its own steps only count up, so ours is a value."""
-        self._run.log({**values, "progress/settled": step})
-
-    def keep(self, files: Mapping[str, Path]) -> None:
-        """Logs the files as an artifact, in which the page can be viewed."""
-        import wandb
-
-        artifact = wandb.Artifact(f"report-{self._run.id}", type="report")
-        for name, path in files.items():
-            artifact.add_file(str(path), name=name)
-        self._run.log_artifact(artifact)
-
-    def show(self, table: ResultTable) -> None:
-        """Logs `edits`, a table whose pictures stand in its rows."""
-        import wandb
-
-        rows = [[wandb.Image(str(cell)) if isinstance(cell, Path) else cell for cell in row] for row in table.rows]
-        self._run.log({"edits": wandb.Table(columns=[*table.columns], data=rows)})
-
     def end(self, *, finished: bool) -> None:
         """Ends the run; one to be resumed is marked as failed until then."""
         self._run.finish(exit_code=0 if finished else 1)
 
 
-class Trackio(Tracker):
+class Trackio(_WithSteps):
     """Trackio: a database on this machine (`TRACKIO_DIR`), a Space (`HF_TOKEN`) or a server (`TRACKIO_WRITE_TOKEN`).
 
     A run is a Trackio run, identified by its name.
@@ -102,8 +108,6 @@ class Trackio(Tracker):
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         project: str | None = None
         """Project. Default: edit-eval."""
         group: str | None = None
@@ -120,10 +124,10 @@ class Trackio(Tracker):
         import trackio
 
         given = {key: value for key, value in start.parameters.items() if key != "table_rows"}
-        name = start.id if start.known else f"{start.run.name}-{start.id}"
-        self._run: Any = trackio.init(
+        self._client, self._name = trackio, start.id if start.known else f"{start.run.name}-{start.id}"
+        self._run = trackio.init(
             given.pop("project", "edit-eval"),
-            name=name,
+            name=self._name,
             resume="allow",
             config=dict(start.configuration),
             embed=False,
@@ -131,27 +135,7 @@ class Trackio(Tracker):
             auto_log_cpu=False,
             **given,
         )
-        return name
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Its own steps only count up, so ours is a value."""
-        self._run.log({**values, "progress/settled": step})
-
-    def keep(self, files: Mapping[str, Path]) -> None:
-        """Logs the files as an artifact."""
-        import trackio
-
-        artifact = trackio.Artifact(f"report-{self._run.name}"[:128], type="report")
-        for name, path in files.items():
-            artifact.add_file(str(path), name=name)
-        self._run.log_artifact(artifact)
-
-    def show(self, table: ResultTable) -> None:
-        """Logs `edits`, a table whose pictures stand in its rows."""
-        import trackio
-
-        rows = [[trackio.Image(cell) if isinstance(cell, Path) else cell for cell in row] for row in table.rows]
-        self._run.log({"edits": trackio.Table(columns=[*table.columns], data=rows)})
+        return self._name
 
     def end(self, *, finished: bool) -> None:
         """Ends the run; Trackio has no mark for one to be resumed."""
@@ -169,8 +153,6 @@ class Mlflow(Tracker):
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         tracking_uri: str | None = None
         """Server or database. Default: `MLFLOW_TRACKING_URI`."""
         experiment: str | None = None

@@ -90,8 +90,6 @@ RESULTS = ("images", "image", "frames")
 class PipelineParameters:
     """What decides the pixels of any pipeline."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
     model_name: str
     """A folder, or a name on the Hugging Face Hub."""
     revision: str | None = None

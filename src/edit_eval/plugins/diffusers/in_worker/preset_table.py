@@ -6,10 +6,9 @@ rules were read in the same sources. Their published weights are in `release_tab
 
 from __future__ import annotations
 
-from edit_eval.plugins.diffusers.in_worker.presets import Canvas, Pipeline
+from edit_eval.plugins.diffusers.in_worker.presets import SIGNATURE, Canvas, Pipeline
 
 MEGAPIXEL = 1024 * 1024
-SIGNATURE = "the signature in diffusers 0.42.1"
 BLOCKS = "the inputs of its blocks in diffusers 0.42.1"
 
 _QWEN_NOTE = "several sources: the last one decides the shape of the edit"
@@ -40,7 +39,6 @@ PIPELINES = (
         negative=" ",
         without_negative="true_cfg_scale",
         canvas=Canvas(rule="about 1 megapixel in the source's shape, multiples of 32", lever="calculate_dimensions"),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="QwenImageEditInpaintPipeline",
@@ -109,7 +107,6 @@ PIPELINES = (
             "`sample_sigmas` in its model_index.json overrides the number of steps",
             "the authors' prompt rewriter (Qwen-Image-2.1-PE-I2I) is another model; it is not used",
         ),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="QwenImage21TurboModularPipeline",
@@ -140,7 +137,6 @@ PIPELINES = (
             "left to itself the pipeline makes every edit square; height and width are passed for that",
             "the source is scaled to the nearest of 17 shapes",
         ),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="FluxKontextInpaintPipeline",
@@ -155,7 +151,6 @@ PIPELINES = (
         with_size={"max_area": "area"},
         call={"strength": 1.0},
         notes=("the source is scaled to the nearest of 17 shapes", _WHITE, _KEPT),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="Flux2Pipeline",
@@ -168,7 +163,6 @@ PIPELINES = (
         canvas=_FLUX_2_CANVAS,
         rewriting="caption_upsample_temperature",
         notes=(_FLUX_2_NOTE,),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="Flux2KleinPipeline",
@@ -180,7 +174,6 @@ PIPELINES = (
         canvas=_FLUX_2_CANVAS,
         variants={"is_distilled": {"num_inference_steps": 4, "guidance_scale": 1.0}},
         notes=(_FLUX_2_NOTE, "distilled weights take 4 steps and ignore guidance, base weights take 50"),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="Flux2KleinInpaintPipeline",
@@ -196,7 +189,6 @@ PIPELINES = (
         call={"strength": 0.8},
         variants={"is_distilled": {"num_inference_steps": 4, "guidance_scale": 1.0}},
         notes=("distilled weights take 4 steps and ignore guidance, base weights take 50", _WHITE, _PASTED),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="Flux2KleinKVPipeline",
@@ -206,7 +198,6 @@ PIPELINES = (
         negative_argument="",
         canvas=_FLUX_2_CANVAS,
         notes=(_FLUX_2_NOTE,),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="Flux3DistilledModularPipeline",
@@ -232,7 +223,6 @@ PIPELINES = (
         guidance={"guidance_scale": 4.5},
         sized=False,
         canvas=Canvas(rule="about 1 megapixel in the source's shape, multiples of 16", lever="calculate_dimensions"),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="JoyImageEditPipeline",
@@ -243,7 +233,6 @@ PIPELINES = (
         canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel"),
         snaps=True,
         cuts_source=True,
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="JoyImageEditPlusPipeline",
@@ -256,7 +245,6 @@ PIPELINES = (
         canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel, by the last source"),
         cuts_source=True,
         notes=(_QWEN_NOTE,),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="GlmImagePipeline",
@@ -270,7 +258,6 @@ PIPELINES = (
             "its first stage writes tokens, drawn with the process's random numbers, which are seeded for each edit; "
             "on a GPU they are the GPU's own, so another kind of GPU gives another edit",
         ),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="Kandinsky5I2IPipeline",
@@ -282,7 +269,6 @@ PIPELINES = (
         snaps=True,
         result="image",
         notes=("the source is scaled to the nearest shape, and so a little stretched",),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="BriaFiboEditPipeline",
@@ -296,7 +282,6 @@ PIPELINES = (
             "the prompt is a JSON document: an instruction in words becomes its `edit_instruction`, and nothing else "
             "is filled in (the authors' converter asks an outside model)",
         ),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="BriaFibo2Pipeline",
@@ -309,7 +294,6 @@ PIPELINES = (
         canvas=Canvas(rule="of the shapes it was trained with, of about 1 megapixel, the nearest to the first source"),
         cuts_source=True,
         notes=("the prompt may be an instruction in words, or a JSON document with an `edit_instruction`",),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="OmniGenPipeline",
@@ -327,7 +311,6 @@ PIPELINES = (
         prompt="tags",
         call={"use_input_image_size_as_output": True},
         with_size={"use_input_image_size_as_output": False},
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="DreamLitePipeline",
@@ -336,7 +319,6 @@ PIPELINES = (
         steps=30,
         guidance={"guidance_scale": 3.5, "image_guidance_scale": 1.5},
         canvas=Canvas(rule="the source's size, cut to multiples of its VAE's factor"),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="DreamLiteMobilePipeline",
@@ -345,7 +327,6 @@ PIPELINES = (
         steps=4,
         negative_argument="",
         canvas=Canvas(rule="the source's size, cut to multiples of its VAE's factor"),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="ZImageOmniPipeline",
@@ -356,7 +337,6 @@ PIPELINES = (
         canvas=Canvas(rule="the last source's size, at most 1 megapixel, sides cut to multiples of 16"),
         load={"vae": {"dtype": "bfloat16"}},
         notes=(_QWEN_NOTE, "the pipeline hands its VAE bfloat16, whatever the dtype of all else"),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="ChronoEditPipeline",
@@ -382,7 +362,6 @@ PIPELINES = (
         sized=False,
         canvas=Canvas(rule="the source's size, cut to multiples of 8"),
         notes=("weights with a safety checker: it paints an edit black, which counts as a failed one",),
-        figures=SIGNATURE,
     ),
     Pipeline(
         name="StableDiffusionXLInstructPix2PixPipeline",
@@ -391,7 +370,6 @@ PIPELINES = (
         guidance={"guidance_scale": 5.0, "image_guidance_scale": 1.5},
         canvas=Canvas(rule="1 megapixel in the source's shape, multiples of 32", area=MEGAPIXEL, multiple=32),
         notes=("left to itself the pipeline makes every edit square; height and width are passed for that",),
-        figures=SIGNATURE,
     ),
 )
 

@@ -15,6 +15,8 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
+SIGNATURE = "the signature in diffusers 0.42.1"
+"""Where the figures of most pipelines are from."""
 UNKNOWN = "not established"
 """Marks what was not found in a primary source."""
 
@@ -102,7 +104,7 @@ class Pipeline:
     """True if the source is cropped to a table of shapes: the edit shows less than the source does."""
     notes: tuple[str, ...] = ()
     """Further remarks, recorded with every run."""
-    figures: str
+    figures: str = SIGNATURE
     """Sources of steps and weights."""
     modular: bool = False
     """A modular pipeline: blocks with inputs instead of a call with arguments; `rewriting` names one of its blocks."""

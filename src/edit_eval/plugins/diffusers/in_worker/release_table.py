@@ -7,8 +7,7 @@ checked against the signature and the editing examples of diffusers 0.42.1 and i
 
 from __future__ import annotations
 
-from edit_eval.plugins.diffusers.in_worker.preset_table import SIGNATURE
-from edit_eval.plugins.diffusers.in_worker.presets import Release
+from edit_eval.plugins.diffusers.in_worker.presets import SIGNATURE, Release
 
 COUNTED = {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127}
 """Counted by building the models from their published configurations without weights."""

@@ -123,11 +123,6 @@ def _list(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
-def read_time(token: str) -> int:
-    """Returns when a token was made, in seconds since 1970."""
-    return int(token[2:].partition("-")[0])
-
-
 def make_token(random: str) -> str:
     """Returns what a batch is known by, now and for ever."""
     return f"ee{int(time.time())}-{random}"
@@ -295,7 +290,7 @@ def _precedes(moment: object, token: str) -> bool:
             moment = at.timestamp()
     except ValueError:
         return False
-    return isinstance(moment, int | float) and moment < read_time(token) - CLOCKS_DIFFER
+    return isinstance(moment, int | float) and moment < int(token[2:].partition("-")[0]) - CLOCKS_DIFFER
 
 
 MIB = 2**20

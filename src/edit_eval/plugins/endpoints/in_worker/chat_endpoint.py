@@ -284,7 +284,8 @@ class ChatEndpoint:
         Raises `LoadError` if no answer comes, or the server does not support one of the forms. With `serve`, first
         starts our own server on the GPUs among `devices`.
         """
-        self._refuse_unknown_keywords()
+        if self._interface.header is None and (unknown := min(self.parameters.call.keys() - KEYWORDS, default="")):
+            raise LoadError(f"call: there is no keyword {unknown!r}; put what only your server knows into extra_body")
         if self._maker and not self.client.has_key and self.parameters.base_url == self._maker.address:
             variable = self.parameters.api_key_env
             raise LoadError(f"{variable} is not set: it takes {self._maker.company}'s key", final=True)
@@ -370,10 +371,6 @@ class ChatEndpoint:
         return Batches(row, client, self._maker.company, self.parameters)
 
     # -- requests --
-
-    def _refuse_unknown_keywords(self) -> None:
-        if self._interface.header is None and (unknown := min(self.parameters.call.keys() - KEYWORDS, default="")):
-            raise LoadError(f"call: there is no keyword {unknown!r}; put what only your server knows into extra_body")
 
     def _question(self, request: JudgeRequest) -> Ask[str | Reply]:
         plan = self._probe.plan(_form(request))

@@ -89,7 +89,6 @@ NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 class ServerParameters:
     """Which model is asked, and how its server is reached: what the parameters of all such classes begin with."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     route: ClassVar[Route] = "chat"
     """What the server is asked for."""
 

@@ -12,8 +12,9 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 # -- how an answer ended --
 
@@ -30,73 +31,70 @@ class Ended(str, Enum):
     """It has not ended."""
 
 
-class EndingWords(NamedTuple):
-    """Words of one meaning."""
+Meaning = TypeVar("Meaning")
+
+
+@dataclass(frozen=True)
+class Saying(Generic[Meaning]):
+    """What others say in one of these ways, and mean one thing by."""
 
     words: str
-    """In lower case, separated by spaces; `_` stands for a space, a hyphen and a lower line."""
-    meaning: Ended
+    """In lower case, separated by spaces; `_` stands for a space, a hyphen and a lower line. Of an error: a pattern,
+    searched in what its body says, without regard to case."""
+    meaning: Meaning
     source: str
+    statuses: tuple[int, ...] = ()
+    """Of an error, the only statuses with which it means that; empty: any."""
 
 
-ENDINGS: tuple[EndingWords, ...] = (
-    EndingWords("stop", Ended.WHOLE, "openai 3.57.0 types/chat/chat_completion.py; google-genai 3.6.1 FinishReason"),
-    EndingWords(
-        "eos eos_token", Ended.WHOLE, "text-generation-inference FinishReason; togethercomputer/together-python"
-    ),
-    EndingWords("end_turn stop_sequence", Ended.WHOLE, "anthropic 2.14.0 types/stop_reason.py"),
-    EndingWords("complete completed", Ended.WHOLE, "Cohere's finish_reason; openai 3.57.0 types/responses status"),
-    EndingWords("ready succeeded", Ended.WHOLE, "docs.bfl.ai: get_result; replicate 1.0.7 prediction.status"),
-    EndingWords("length", Ended.CUT_OFF, "openai 3.57.0 types/chat/chat_completion.py"),
-    EndingWords("max_tokens model_context_window_exceeded", Ended.CUT_OFF, "anthropic 2.14.0 types/stop_reason.py"),
-    EndingWords("continuation", Ended.CUT_OFF, "google-genai 3.6.1 FinishReason"),
-    EndingWords("max_output_tokens incomplete", Ended.CUT_OFF, "openai 3.57.0 types/responses; BerriAI/litellm#37710"),
-    EndingWords("model_length", Ended.CUT_OFF, "mistralai FinishReason: the model's own limit"),
-    EndingWords("max_length token_limit", Ended.CUT_OFF, "ibm watsonx stop_reason; AI21's finish_reason"),
-    EndingWords(
-        "abort aborted", Ended.CUT_OFF, "vllm 0.33.0 FinishReason; sgl-project/sglang#2956: what it had by then"
-    ),
-    EndingWords("content_filter", Ended.REFUSED, "openai 3.57.0 types/chat/chat_completion.py; Azure"),
-    EndingWords("refusal", Ended.REFUSED, "anthropic 2.14.0 types/stop_reason.py"),
-    EndingWords(
-        "sensitive", Ended.REFUSED, "docs.z.ai: chat completion; langgenius/dify#7559, promptfoo/promptfoo#9905"
-    ),
-    EndingWords("error_toxic", Ended.REFUSED, "Cohere's finish_reason"),
-    EndingWords("guardrail_intervened content_filtered", Ended.REFUSED, "Amazon Bedrock Converse StopReason"),
-    EndingWords(
+ENDINGS: tuple[Saying[Ended], ...] = (
+    Saying("stop", Ended.WHOLE, "openai 3.57.0 types/chat/chat_completion.py; google-genai 3.6.1 FinishReason"),
+    Saying("eos eos_token", Ended.WHOLE, "text-generation-inference FinishReason; togethercomputer/together-python"),
+    Saying("end_turn stop_sequence", Ended.WHOLE, "anthropic 2.14.0 types/stop_reason.py"),
+    Saying("complete completed", Ended.WHOLE, "Cohere's finish_reason; openai 3.57.0 types/responses status"),
+    Saying("ready succeeded", Ended.WHOLE, "docs.bfl.ai: get_result; replicate 1.0.7 prediction.status"),
+    Saying("length", Ended.CUT_OFF, "openai 3.57.0 types/chat/chat_completion.py"),
+    Saying("max_tokens model_context_window_exceeded", Ended.CUT_OFF, "anthropic 2.14.0 types/stop_reason.py"),
+    Saying("continuation", Ended.CUT_OFF, "google-genai 3.6.1 FinishReason"),
+    Saying("max_output_tokens incomplete", Ended.CUT_OFF, "openai 3.57.0 types/responses; BerriAI/litellm#37710"),
+    Saying("model_length", Ended.CUT_OFF, "mistralai FinishReason: the model's own limit"),
+    Saying("max_length token_limit", Ended.CUT_OFF, "ibm watsonx stop_reason; AI21's finish_reason"),
+    Saying("abort aborted", Ended.CUT_OFF, "vllm 0.33.0 FinishReason; sgl-project/sglang#2956: what it had by then"),
+    Saying("content_filter", Ended.REFUSED, "openai 3.57.0 types/chat/chat_completion.py; Azure"),
+    Saying("refusal", Ended.REFUSED, "anthropic 2.14.0 types/stop_reason.py"),
+    Saying("sensitive", Ended.REFUSED, "docs.z.ai: chat completion; langgenius/dify#7559, promptfoo/promptfoo#9905"),
+    Saying("error_toxic", Ended.REFUSED, "Cohere's finish_reason"),
+    Saying("guardrail_intervened content_filtered", Ended.REFUSED, "Amazon Bedrock Converse StopReason"),
+    Saying(
         "safety recitation language blocklist prohibited_content spii image_safety image_prohibited_content "
         "image_recitation escalation model_armor",
         Ended.REFUSED,
         "google-genai 3.6.1 FinishReason",
     ),
-    EndingWords("jailbreak", Ended.REFUSED, "google-genai 3.6.1 BlockedReason"),
-    EndingWords("request_moderated content_moderated", Ended.REFUSED, "docs.bfl.ai: get_result, a task's status"),
-    EndingWords("has_nsfw_concepts nsfw_content_detected", Ended.REFUSED, "fal-client 1.0.3; diffusers' pipelines"),
-    EndingWords("respect_moderation", Ended.REFUSED, "xai-sdk 1.21.0: false for a picture kept back; vercel/ai#19168"),
-    EndingWords("error", Ended.FAILED, "openrouter.ai: errors; togethercomputer/together-python#153"),
-    EndingWords("network_error", Ended.FAILED, "docs.z.ai: chat completion; anomalyco/opencode#44358"),
-    EndingWords("insufficient_system_resource", Ended.FAILED, "api-docs.deepseek.com: create-chat-completion"),
-    EndingWords("other unknown", Ended.FAILED, "google-genai 3.6.1 FinishReason; apache/maka#2297"),
-    EndingWords(
-        "timeout cancelled canceled failed", Ended.FAILED, "Cohere; openai 3.57.0 types/responses; replicate 1.0.7"
-    ),
-    EndingWords("tool_calls function_call", Ended.FAILED, "openai 3.57.0 types/chat/chat_completion.py: no text"),
-    EndingWords("tool_use pause_turn", Ended.FAILED, "anthropic 2.14.0 types/stop_reason.py: to be gone on with"),
-    EndingWords("compaction", Ended.FAILED, "anthropic 2.14.0 types/beta/beta_stop_reason.py"),
-    EndingWords(
+    Saying("jailbreak", Ended.REFUSED, "google-genai 3.6.1 BlockedReason"),
+    Saying("request_moderated content_moderated", Ended.REFUSED, "docs.bfl.ai: get_result, a task's status"),
+    Saying("has_nsfw_concepts nsfw_content_detected", Ended.REFUSED, "fal-client 1.0.3; diffusers' pipelines"),
+    Saying("respect_moderation", Ended.REFUSED, "xai-sdk 1.21.0: false for a picture kept back; vercel/ai#19168"),
+    Saying("error", Ended.FAILED, "openrouter.ai: errors; togethercomputer/together-python#153"),
+    Saying("network_error", Ended.FAILED, "docs.z.ai: chat completion; anomalyco/opencode#44358"),
+    Saying("insufficient_system_resource", Ended.FAILED, "api-docs.deepseek.com: create-chat-completion"),
+    Saying("other unknown", Ended.FAILED, "google-genai 3.6.1 FinishReason; apache/maka#2297"),
+    Saying("timeout cancelled canceled failed", Ended.FAILED, "Cohere; openai 3.57.0 types/responses; replicate 1.0.7"),
+    Saying("tool_calls function_call", Ended.FAILED, "openai 3.57.0 types/chat/chat_completion.py: no text"),
+    Saying("tool_use pause_turn", Ended.FAILED, "anthropic 2.14.0 types/stop_reason.py: to be gone on with"),
+    Saying("compaction", Ended.FAILED, "anthropic 2.14.0 types/beta/beta_stop_reason.py"),
+    Saying(
         "finish_reason_unspecified malformed_function_call unexpected_tool_call too_many_tool_calls "
         "missing_thought_signature malformed_response pup_limited_disabled",
         Ended.FAILED,
         "google-genai 3.6.1 FinishReason; NousResearch/hermes-agent#83886",
     ),
-    EndingWords("blocked_reason_unspecified", Ended.REFUSED, "google-genai 3.6.1 BlockedReason: blocked all the same"),
-    EndingWords("no_image image_other", Ended.FAILED, "google-genai 3.6.1 FinishReason: worth one more attempt"),
-    EndingWords("pending queued processing", Ended.UNDER_WAY, "docs.bfl.ai: get_result; fal-client 1.0.3"),
-    EndingWords(
-        "task_not_found", Ended.UNDER_WAY, "docs.bfl.ai: get_result; so soon after it was taken: not there yet"
-    ),
-    EndingWords("starting", Ended.UNDER_WAY, "replicate 1.0.7 prediction.status"),
-    EndingWords("running in_queue in_progress", Ended.UNDER_WAY, "dashscope 2.0.2 TaskStatus; fal-client 1.0.3 status"),
+    Saying("blocked_reason_unspecified", Ended.REFUSED, "google-genai 3.6.1 BlockedReason: blocked all the same"),
+    Saying("no_image image_other", Ended.FAILED, "google-genai 3.6.1 FinishReason: worth one more attempt"),
+    Saying("pending queued processing", Ended.UNDER_WAY, "docs.bfl.ai: get_result; fal-client 1.0.3"),
+    Saying("task_not_found", Ended.UNDER_WAY, "docs.bfl.ai: get_result; so soon after it was taken: not there yet"),
+    Saying("starting", Ended.UNDER_WAY, "replicate 1.0.7 prediction.status"),
+    Saying("running in_queue in_progress", Ended.UNDER_WAY, "dashscope 2.0.2 TaskStatus; fal-client 1.0.3 status"),
 )
 
 _ENDINGS = {word: row.meaning for row in ENDINGS for word in row.words.split()}
@@ -175,29 +173,21 @@ class BatchOutcome(Enum):
     """A word that is not known: never an answer."""
 
 
-class BatchWords(NamedTuple):
-    """Words of one meaning, as `EndingWords`."""
-
-    words: str
-    meaning: BatchStage | BatchOutcome
-    source: str
-
-
-BATCH_STATES: tuple[BatchWords, ...] = (
-    BatchWords("validating in_progress finalizing cancelling", BatchStage.WAITS, "openai 3.57.0 types/batch.py"),
-    BatchWords("completed", BatchStage.DONE, "openai 3.57.0 types/batch.py"),
-    BatchWords("expired cancelled", BatchStage.SHORT, "openai 3.57.0 types/batch.py: with what was done by then"),
-    BatchWords("failed", BatchStage.FAILED, "openai 3.57.0 types/batch.py; google-genai 3.6.1 JobState"),
-    BatchWords("canceling", BatchStage.WAITS, "anthropic 2.14.0 types/messages/message_batch.py"),
-    BatchWords("ended", BatchStage.DONE, "anthropic 2.14.0 types/messages/message_batch.py: each result says how"),
-    BatchWords("queued pending running paused updating", BatchStage.WAITS, "google-genai 3.6.1 JobState"),
-    BatchWords("succeeded partially_succeeded", BatchStage.DONE, "google-genai 3.6.1 JobState"),
+BATCH_STATES: tuple[Saying[BatchStage], ...] = (
+    Saying("validating in_progress finalizing cancelling", BatchStage.WAITS, "openai 3.57.0 types/batch.py"),
+    Saying("completed", BatchStage.DONE, "openai 3.57.0 types/batch.py"),
+    Saying("expired cancelled", BatchStage.SHORT, "openai 3.57.0 types/batch.py: with what was done by then"),
+    Saying("failed", BatchStage.FAILED, "openai 3.57.0 types/batch.py; google-genai 3.6.1 JobState"),
+    Saying("canceling", BatchStage.WAITS, "anthropic 2.14.0 types/messages/message_batch.py"),
+    Saying("ended", BatchStage.DONE, "anthropic 2.14.0 types/messages/message_batch.py: each result says how"),
+    Saying("queued pending running paused updating", BatchStage.WAITS, "google-genai 3.6.1 JobState"),
+    Saying("succeeded partially_succeeded", BatchStage.DONE, "google-genai 3.6.1 JobState"),
 )
-BATCH_RESULTS: tuple[BatchWords, ...] = (
-    BatchWords("succeeded", BatchOutcome.ANSWER, "anthropic 2.14.0 types/messages/message_batch_result.py"),
-    BatchWords("errored", BatchOutcome.ERROR, "anthropic 2.14.0 types/messages/message_batch_result.py"),
-    BatchWords("canceled expired", BatchOutcome.UNASKED, "anthropic 2.14.0 types/messages/message_batch_result.py"),
-    BatchWords("batch_expired batch_cancelled", BatchOutcome.UNASKED, "OpenAI: platform.openai.com/docs/guides/batch"),
+BATCH_RESULTS: tuple[Saying[BatchOutcome], ...] = (
+    Saying("succeeded", BatchOutcome.ANSWER, "anthropic 2.14.0 types/messages/message_batch_result.py"),
+    Saying("errored", BatchOutcome.ERROR, "anthropic 2.14.0 types/messages/message_batch_result.py"),
+    Saying("canceled expired", BatchOutcome.UNASKED, "anthropic 2.14.0 types/messages/message_batch_result.py"),
+    Saying("batch_expired batch_cancelled", BatchOutcome.UNASKED, "OpenAI: platform.openai.com/docs/guides/batch"),
 )
 _STAGES = {word: row.meaning for row in BATCH_STATES for word in row.words.split()}
 _OUTCOMES = {word: row.meaning for row in BATCH_RESULTS for word in row.words.split()}
@@ -205,14 +195,12 @@ _OUTCOMES = {word: row.meaning for row in BATCH_RESULTS for word in row.words.sp
 
 def read_stage(word: str) -> BatchStage:
     """Reads where a batch is; Google's words have `BATCH_STATE_` or `JOB_STATE_` before them."""
-    found = _STAGES.get(_normal(word.rpartition("_STATE_")[2]))
-    return found if isinstance(found, BatchStage) else BatchStage.UNKNOWN
+    return _STAGES.get(_normal(word.rpartition("_STATE_")[2]), BatchStage.UNKNOWN)
 
 
 def read_outcome(word: str) -> BatchOutcome:
     """Reads what has become of a question in a batch."""
-    found = _OUTCOMES.get(_normal(word))
-    return found if isinstance(found, BatchOutcome) else BatchOutcome.UNKNOWN
+    return _OUTCOMES.get(_normal(word), BatchOutcome.UNKNOWN)
 
 
 ERROR_STATUSES: Mapping[object, int] = {
@@ -248,94 +236,71 @@ class Says(str, Enum):
     """Not known to be any of these."""
 
 
-class ErrorWords(NamedTuple):
-    """Words of errors that mean one thing."""
-
-    pattern: str
-    """Searched in what an error's body says, without regard to case."""
-    meaning: Says
-    source: str
-    statuses: tuple[int, ...] = ()
-    """The only statuses with which it means that; empty: any."""
-
-
-ERRORS: tuple[ErrorWords, ...] = (
+ERRORS: tuple[Saying[Says], ...] = (
     # Words that others further down would take for something else.
-    ErrorWords(r"AllocationQuota\.FreeTierOnly", Says.ACCOUNT, "alibabacloud.com/help/model-studio: error codes"),
-    ErrorWords(
-        r"\bThrottling\b", Says.BUSY, "Model Studio: error codes; can1357/oh-my-pi#8476: its insufficient_quota"
-    ),
-    ErrorWords(r"resource has been temporarily blocked", Says.ACCOUNT, "Azure: pollinations/pollinations#9707"),
-    ErrorWords(r"\blimit: 0\b", Says.ACCOUNT, "Gemini: UKGovernmentBEIS/inspect_ai#3215", (429,)),
+    Saying(r"AllocationQuota\.FreeTierOnly", Says.ACCOUNT, "alibabacloud.com/help/model-studio: error codes"),
+    Saying(r"\bThrottling\b", Says.BUSY, "Model Studio: error codes; can1357/oh-my-pi#8476: its insufficient_quota"),
+    Saying(r"resource has been temporarily blocked", Says.ACCOUNT, "Azure: pollinations/pollinations#9707"),
+    Saying(r"\blimit: 0\b", Says.ACCOUNT, "Gemini: UKGovernmentBEIS/inspect_ai#3215", (429,)),
     # The quota of the day.
-    ErrorWords(
+    Saying(
         r"PerDay|_per_day|free-models-per-day", Says.DAY, "google-gemini/gemini-cli#8437; langgenius/dify#19838", (429,)
     ),
-    ErrorWords(
-        r"\bper day\b|\b[RT]PD\b", Says.DAY, "OpenAI; continuedev/continue#10920; farion1231/cc-switch#240", (429,)
-    ),
-    ErrorWords(
-        r"\bdaily\b.{0,20}\b(?:limit|quota)\b|daily_\w*limit", Says.DAY, "screenpipe/screenpipe#4594", (403, 429)
-    ),
+    Saying(r"\bper day\b|\b[RT]PD\b", Says.DAY, "OpenAI; continuedev/continue#10920; farion1231/cc-switch#240", (429,)),
+    Saying(r"\bdaily\b.{0,20}\b(?:limit|quota)\b|daily_\w*limit", Says.DAY, "screenpipe/screenpipe#4594", (403, 429)),
     # What a policy forbids.
-    ErrorWords(r"\bmoderation_blocked\b", Says.REFUSED, "OpenAI's image models: 400"),
-    ErrorWords(r"\bcontent_policy_violation\b", Says.REFUSED, "OpenAI, Azure; fal.ai/docs/errors: 422"),
-    ErrorWords(r"ContentPolicyViolation\w*", Says.REFUSED, "litellm's proxy: BerriAI/litellm#16231, #11113"),
-    ErrorWords(r"\bcontent_filter\b|ResponsibleAIPolicyViolation", Says.REFUSED, "Azure: tatsu-lab/alpaca_eval#227"),
-    ErrorWords(r"content management policy", Says.REFUSED, "Azure: compl-ai/compl-ai#20"),
-    ErrorWords(r"\bcontent_safety_violation\b", Says.REFUSED, "MAI's image models: microsoft/PyRIT#1890"),
-    ErrorWords(
+    Saying(r"\bmoderation_blocked\b", Says.REFUSED, "OpenAI's image models: 400"),
+    Saying(r"\bcontent_policy_violation\b", Says.REFUSED, "OpenAI, Azure; fal.ai/docs/errors: 422"),
+    Saying(r"ContentPolicyViolation\w*", Says.REFUSED, "litellm's proxy: BerriAI/litellm#16231, #11113"),
+    Saying(r"\bcontent_filter\b|ResponsibleAIPolicyViolation", Says.REFUSED, "Azure: tatsu-lab/alpaca_eval#227"),
+    Saying(r"content management policy", Says.REFUSED, "Azure: compl-ai/compl-ai#20"),
+    Saying(r"\bcontent_safety_violation\b", Says.REFUSED, "MAI's image models: microsoft/PyRIT#1890"),
+    Saying(
         r"\b(?:bio_policy|misalignment_policy_violation)\b", Says.REFUSED, "openai 3.57.0 responses/response_error.py"
     ),
-    ErrorWords(r"data_?inspection_?failed", Says.REFUSED, "DashScope: QwenLM/qwen-code#3145"),
-    ErrorWords(r"\w*SensitiveContentDetected", Says.REFUSED, "Ark: openstory-so/openstory#1680"),
-    ErrorWords(
-        r"\bnew_sensitive\b|is sensitive, please check", Says.REFUSED, "MiniMax: MiniMax-AI/MiniMax-M3#11, a 500"
-    ),
-    ErrorWords(
+    Saying(r"data_?inspection_?failed", Says.REFUSED, "DashScope: QwenLM/qwen-code#3145"),
+    Saying(r"\w*SensitiveContentDetected", Says.REFUSED, "Ark: openstory-so/openstory#1680"),
+    Saying(r"\bnew_sensitive\b|is sensitive, please check", Says.REFUSED, "MiniMax: MiniMax-AI/MiniMax-M3#11, a 500"),
+    Saying(
         r"flagged by (?:moderation|a content checker)", Says.REFUSED, "OpenRouter: errors, a 403; fal.ai/docs/errors"
     ),
-    ErrorWords(r"flagged as sensitive|\bE005\b", Says.REFUSED, "Replicate: pollinations/pollinations#10801"),
-    ErrorWords(r"\bNSFW content\b", Says.REFUSED, "Replicate: pollinations/pollinations#11809"),
-    ErrorWords(r"content[ _-]moderation", Says.REFUSED, "xAI; docs.bfl.ai: a task's status", (400, 403, 422)),
-    ErrorWords(r"did not respect moderation", Says.REFUSED, "xai-sdk 1.21.0; vercel/ai#19168"),
-    ErrorWords(r"PUBLIC_ERROR_UNSAFE_\w+", Says.REFUSED, "Google's Flow: ffroliva/gflow-cli#342"),
-    ErrorWords(r"is blocked, as it may violate our policies", Says.REFUSED, "Imagen: epam/ai-dial-adapter-vertexai#48"),
-    ErrorWords(
+    Saying(r"flagged as sensitive|\bE005\b", Says.REFUSED, "Replicate: pollinations/pollinations#10801"),
+    Saying(r"\bNSFW content\b", Says.REFUSED, "Replicate: pollinations/pollinations#11809"),
+    Saying(r"content[ _-]moderation", Says.REFUSED, "xAI; docs.bfl.ai: a task's status", (400, 403, 422)),
+    Saying(r"did not respect moderation", Says.REFUSED, "xai-sdk 1.21.0; vercel/ai#19168"),
+    Saying(r"PUBLIC_ERROR_UNSAFE_\w+", Says.REFUSED, "Google's Flow: ffroliva/gflow-cli#342"),
+    Saying(r"is blocked, as it may violate our policies", Says.REFUSED, "Imagen: epam/ai-dial-adapter-vertexai#48"),
+    Saying(
         r"\b(?:IMAGE_SAFETY|PROHIBITED_CONTENT|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION|BLOCKLIST|SPII)\b",
         Says.REFUSED,
         "google-genai 3.6.1 FinishReason, passed on as an error by proxies",
     ),
     # The account.
-    ErrorWords(r"\binsufficient_quota\b", Says.ACCOUNT, "OpenAI: a 429 that waiting does not cure"),
-    ErrorWords(r"\binsufficient_user_quota\b|quota is not enough", Says.ACCOUNT, "songquanpeng/one-api#1270: a 403"),
-    ErrorWords(r"\bexceeded_current_quota_error\b", Says.ACCOUNT, "platform.moonshot.ai: errors"),
-    ErrorWords(r"\bAPI_KEY_INVALID\b|\binvalid_api_key\b|Incorrect API key", Says.KEY, "Gemini: a 400; OpenAI"),
-    ErrorWords(r"\bInvalidApiKey\b", Says.KEY, "DashScope: HKUDS/nanobot#4048"),
-    ErrorWords(r"\bArrearage\b", Says.ACCOUNT, "DashScope: HKUDS/nanobot#4048"),
-    ErrorWords(r"\bAccountOverdueError\b", Says.ACCOUNT, "docs.byteplus.com/ModelArk: error codes"),
-    ErrorWords(
+    Saying(r"\binsufficient_quota\b", Says.ACCOUNT, "OpenAI: a 429 that waiting does not cure"),
+    Saying(r"\binsufficient_user_quota\b|quota is not enough", Says.ACCOUNT, "songquanpeng/one-api#1270: a 403"),
+    Saying(r"\bexceeded_current_quota_error\b", Says.ACCOUNT, "platform.moonshot.ai: errors"),
+    Saying(r"\bAPI_KEY_INVALID\b|\binvalid_api_key\b|Incorrect API key", Says.KEY, "Gemini: a 400; OpenAI"),
+    Saying(r"\bInvalidApiKey\b", Says.KEY, "DashScope: HKUDS/nanobot#4048"),
+    Saying(r"\bArrearage\b", Says.ACCOUNT, "DashScope: HKUDS/nanobot#4048"),
+    Saying(r"\bAccountOverdueError\b", Says.ACCOUNT, "docs.byteplus.com/ModelArk: error codes"),
+    Saying(
         r"credit balance is too low|\bbilling_error\b", Says.ACCOUNT, "Anthropic: a 400; anthropic 2.14.0 ErrorType"
     ),
-    ErrorWords(r"\bauthentication_error\b", Says.KEY, "anthropic 2.14.0 ErrorType"),
-    ErrorWords(
-        r"spend_limit_reached|organization_on_hold", Says.ACCOUNT, "anthropic 2.14.0 types/shared/error_details.py"
-    ),
-    ErrorWords(r"billing_(?:hard_limit_reached|not_active)|account_deactivated", Says.ACCOUNT, "OpenAI: error codes"),
-    ErrorWords(r"User is locked", Says.ACCOUNT, "fal-ai/fal#1147, #1168: a 403"),
-    ErrorWords(r"Key limit exceeded|Insufficient credits?\b", Says.ACCOUNT, "OpenRouter: errors; Replicate: billing"),
-    ErrorWords(r"\bpermission_error\b", Says.DENIED, "anthropic 2.14.0 ErrorType: the key, or this model"),
+    Saying(r"\bauthentication_error\b", Says.KEY, "anthropic 2.14.0 ErrorType"),
+    Saying(r"spend_limit_reached|organization_on_hold", Says.ACCOUNT, "anthropic 2.14.0 types/shared/error_details.py"),
+    Saying(r"billing_(?:hard_limit_reached|not_active)|account_deactivated", Says.ACCOUNT, "OpenAI: error codes"),
+    Saying(r"User is locked", Says.ACCOUNT, "fal-ai/fal#1147, #1168: a 403"),
+    Saying(r"Key limit exceeded|Insufficient credits?\b", Says.ACCOUNT, "OpenRouter: errors; Replicate: billing"),
+    Saying(r"\bpermission_error\b", Says.DENIED, "anthropic 2.14.0 ErrorType: the key, or this model"),
     # What asks to wait.
-    ErrorWords(
-        r"\boverloaded_error\b|\bengine_overloaded", Says.BUSY, "anthropic 2.14.0 ErrorType; Wei-Shaw/sub2api#5563"
-    ),
-    ErrorWords(r"\brate_limit(?:_\w+)?\b", Says.BUSY, "openai 3.57.0; anthropic 2.14.0 ErrorType; Moonshot"),
-    ErrorWords(r"\bRESOURCE_EXHAUSTED\b|\bUNAVAILABLE\b", Says.BUSY, "Gemini: googleapis/python-genai#2065"),
-    ErrorWords(r"\bRateLimitExceeded|\bServerOverloaded\b", Says.BUSY, "docs.byteplus.com/ModelArk: error codes"),
-    ErrorWords(r"\bunavailable_error\b", Says.BUSY, "llama.cpp while it loads: mostlygeek/llama-swap#146"),
-    ErrorWords(r"(?:model|server|engine) is (?:currently )?(?:overloaded|busy)", Says.BUSY, "Gemini; cline/cline#440"),
-    ErrorWords(r"due to high demand", Says.BUSY, "Replicate's E003"),
-    ErrorWords(r"\btoken_limit_exceeded\b", Says.BUSY, "OpenAI's batches: openai/openai-python#2084"),
+    Saying(r"\boverloaded_error\b|\bengine_overloaded", Says.BUSY, "anthropic 2.14.0 ErrorType; Wei-Shaw/sub2api#5563"),
+    Saying(r"\brate_limit(?:_\w+)?\b", Says.BUSY, "openai 3.57.0; anthropic 2.14.0 ErrorType; Moonshot"),
+    Saying(r"\bRESOURCE_EXHAUSTED\b|\bUNAVAILABLE\b", Says.BUSY, "Gemini: googleapis/python-genai#2065"),
+    Saying(r"\bRateLimitExceeded|\bServerOverloaded\b", Says.BUSY, "docs.byteplus.com/ModelArk: error codes"),
+    Saying(r"\bunavailable_error\b", Says.BUSY, "llama.cpp while it loads: mostlygeek/llama-swap#146"),
+    Saying(r"(?:model|server|engine) is (?:currently )?(?:overloaded|busy)", Says.BUSY, "Gemini; cline/cline#440"),
+    Saying(r"due to high demand", Says.BUSY, "Replicate's E003"),
+    Saying(r"\btoken_limit_exceeded\b", Says.BUSY, "OpenAI's batches: openai/openai-python#2084"),
 )
 
 
@@ -388,7 +353,7 @@ def read_error(status: int, body: object, headers: Mapping[str, str] | None = No
     for words in ERRORS:
         if words.statuses and status not in words.statuses:
             continue
-        found = next((match for text in texts if (match := re.search(words.pattern, text, re.I))), None)
+        found = next((match for text in texts if (match := re.search(words.words, text, re.I))), None)
         if found is not None:
             meaning, word = words.meaning, found[0]
             again = meaning is Says.BUSY or (meaning is Says.OTHER and again)

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
@@ -58,8 +58,6 @@ class EmbeddingMetrics:
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         model_name: str = "openai/clip-vit-base-patch32"
         """A folder, or a name on the Hugging Face Hub."""
         revision: str | None = None

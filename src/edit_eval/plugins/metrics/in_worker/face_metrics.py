@@ -24,7 +24,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
@@ -44,8 +44,6 @@ class FaceMetrics:
 
     @dataclass
     class Parameters:
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
         detector: str = field(metadata={"in_key": False})
         """YuNet, a file of opencv_zoo: face_detection_yunet_2023mar.onnx."""
         embedder: str = field(metadata={"in_key": False})

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from edit_eval.errors import LoadError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
@@ -86,8 +86,6 @@ class PerceptualMetrics:
     @dataclass
     class Parameters:
         """Which network; no other number can be changed."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
         backbone: str = field(metadata={"in_key": False})
         """The network's weights, a file of torchvision's: alexnet-owt-7be5be79.pth, vgg16-397923af.pth; or the same as

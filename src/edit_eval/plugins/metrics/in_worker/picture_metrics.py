@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from PIL import Image
 
@@ -60,8 +60,6 @@ class PictureMetrics:
     @dataclass
     class Parameters:
         """No number can be changed: one by this name is the same number everywhere."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
         bicubic: bool = False
         """Gives L1 and L2 as MagicBrush has them, too: `l1_bicubic` and `l2_bicubic`."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from PIL import Image
 
@@ -48,8 +48,6 @@ class TechnicalMetrics:
     @dataclass
     class Parameters:
         """No number can be changed: one by this name is the same number everywhere."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __init__(self, parameters: Parameters) -> None:
         pass
@@ -89,7 +87,13 @@ def _measure_edit(request: JudgeRequest) -> Reply:
     source, edit = (request.pictures[name].convert("RGB") for name in ("source", "edit"))
     values, words = {"blocking": _measure_blocking(edit)}, []
     if all(len(set(picture.convert("L").tobytes())) > 1 for picture in (source, edit)):
-        values["blur_added"] = _blur_added(source, edit)
+        from skimage.measure import blur_effect
+
+        size = min(source.size, edit.size, key=math.prod)
+        before, after = (
+            float(blur_effect(_grey(picture.resize(size, Image.Resampling.LANCZOS)))) for picture in (source, edit)
+        )
+        values["blur_added"] = after - before
     else:
         words.append("blur_added: a picture of one colour is neither sharp nor blurred")
     ratio = (edit.width / edit.height) / (source.width / source.height)
@@ -101,16 +105,6 @@ def _measure_edit(request: JudgeRequest) -> Reply:
     else:
         words.append(f"zoom, shift: the outlines fit nowhere (correlation {alike:.2f})")
     return Reply(text="; ".join(words), values=values)
-
-
-def _blur_added(source: Image.Image, edit: Image.Image) -> float:
-    from skimage.measure import blur_effect
-
-    size = min(source.size, edit.size, key=math.prod)
-    before, after = (
-        float(blur_effect(_grey(picture.resize(size, Image.Resampling.LANCZOS)))) for picture in (source, edit)
-    )
-    return after - before
 
 
 def _measure_blocking(picture: Image.Image) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.existing_edits import ExistingEdits, edits_of_rows
@@ -22,8 +22,6 @@ class EditOfPair(ExistingEdits):
     @dataclass
     class Parameters:
         """The YAML's `params`."""
-
-        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
         data: Literal["mmrb2", "genai_bench", "editreward_bench"]
         """Which data set: the benchmark's type."""

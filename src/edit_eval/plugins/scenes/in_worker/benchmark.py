@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 from collections.abc import Iterator
@@ -42,36 +43,48 @@ DRAWING = "b80cccdbd155"
 """Stands for what is drawn. Drawn otherwise, it needs another value, and `DRAWN_BY` no row."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DrawnParameters:
+    """What can be set of drawn scenes."""
+
+    language: str = "en"
+    """Of the instructions: `en` or `zh`."""
+    size: int = 512
+    """Width of the pictures in pixels; they are three quarters as high."""
+    seed: int = 0
+    """Another seed gives other scenes."""
+    cache_dir: str | None = None
+    """Where the drawn sources lie; null: the user's cache."""
+
+    def __post_init__(self) -> None:
+        if self.language not in LANGUAGES:
+            raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
+        if not 128 <= self.size <= 2048:
+            raise ValueError(f"size must be from 128 to 2048 pixels, not {self.size}")
+
+    @property
+    def folder(self) -> Path:
+        """Where what is drawn is kept."""
+        return cache_folder() if self.cache_dir is None else Path(self.cache_dir).expanduser().absolute()
+
+
 class Scenes:
     """Drawn scenes over the five categories whose right edit is known; nothing to download.
 
     The categories take turns; sources are drawn once and kept in the user's cache.
     """
 
-    @dataclass(frozen=True)
-    class Parameters:
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(DrawnParameters):
         """What can be set."""
 
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
-        language: str = "en"
-        """Of the instructions: `en` or `zh`."""
         count: int = 50
         """How many samples. From the 51st on the scenarios come again, as other scenes."""
-        size: int = 512
-        """Width of the pictures in pixels; they are three quarters as high."""
-        seed: int = 0
-        """Another seed gives other scenes for the same scenarios."""
-        cache_dir: str | None = None
-        """Where the drawn sources lie; null: the user's cache."""
 
         def __post_init__(self) -> None:
-            if self.language not in LANGUAGES:
-                raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
+            super().__post_init__()
             if not 1 <= self.count <= 100_000:
                 raise ValueError(f"count must be from 1 to 100000, not {self.count}")
-            if not 128 <= self.size <= 2048:
-                raise ValueError(f"size must be from 128 to 2048 pixels, not {self.size}")
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
@@ -79,10 +92,8 @@ class Scenes:
     @property
     def directory(self) -> Path:
         """Where the sources lie: named by all that decides their bytes."""
-        chosen = self._parameters.cache_dir
-        root = cache_folder() if chosen is None else Path(chosen).expanduser().absolute()
         width, height = self._size
-        return root / "scenes" / f"{width}x{height}-seed{self._parameters.seed}-{drawing_digest()}"
+        return self._parameters.folder / "scenes" / f"{width}x{height}-seed{self._parameters.seed}-{drawing_digest()}"
 
     @property
     def _size(self) -> tuple[int, int]:
@@ -154,20 +165,25 @@ def drawing_digest() -> str:
 
 def ensure_scene_file(path: Path, scene: Scene) -> str:
     """Sees to it that the file is there and whole; returns the SHA-256 of its bytes."""
+    with tell_unwritable(path.parent):
+        data = path.read_bytes() if path.is_file() else b""
+        if not _holds(data, scene):
+            data = png(scene)
+            write_durably(data, path)
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextlib.contextmanager
+def tell_unwritable(folder: Path) -> Iterator[None]:
+    """Raises `Stopped` for a full disk, and `ConfigurationError` for a cache that cannot be written."""
     try:
-        if path.is_file():
-            data = path.read_bytes()
-            if _holds(data, scene):
-                return hashlib.sha256(data).hexdigest()
-        data = png(scene)
-        write_durably(data, path)
+        yield
     except OSError as error:
         if error.errno in FULL:
-            raise Stopped(f"no space left for the scenes in {path.parent}; free about 20 MB, then run again") from error
+            raise Stopped(f"no space left for the scenes in {folder}; free about 50 MB, then run again") from error
         raise ConfigurationError(
-            f"the scenes cannot be written to {path.parent} ({error.strerror or error}); set benchmark.cache_dir"
+            f"the scenes cannot be written to {folder} ({error.strerror or error}); set benchmark.cache_dir"
         ) from error
-    return hashlib.sha256(data).hexdigest()
 
 
 def _holds(data: bytes, scene: Scene) -> bool:

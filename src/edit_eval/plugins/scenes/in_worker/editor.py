@@ -63,8 +63,6 @@ class SceneEditor:
     class Parameters:
         """What can be set."""
 
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
         steps: int = 4
         """Passes from coarse to fine; below 4 the paint stays visibly blurred."""
         seconds: float = 0.0

@@ -266,14 +266,6 @@ def _queue(scene: Scene, edit: Edit) -> Scene:
     return scene
 
 
-def stack_of(scene: Scene, bottom: Thing) -> list[Thing]:
-    """The boxes of a stack from the lowest up."""
-    stack = [bottom]
-    while above := [thing for thing in scene.things if thing.on == stack[-1].name]:
-        stack.append(above[0])
-    return stack
-
-
 def bottom_of_stack(scene: Scene) -> Thing:
     """The lowest box of the scene's one stack. Raises `ValueError` where there is none."""
     for thing in scene.things:
@@ -287,7 +279,10 @@ def _topple(scene: Scene, edit: Edit, target: Thing) -> Scene:
     camera = Camera.from_scene(scene)
     bottom = bottom_of_stack(scene)
     away = 1 if bottom.x > target.x else -1
-    for k, part in enumerate(stack_of(scene, bottom)):
+    stack = [bottom]
+    while above := [thing for thing in scene.things if thing.on == stack[-1].name]:
+        stack.append(above[0])
+    for k, part in enumerate(stack):
         x = bottom.x + away * camera.fraction(0.9 + 1.45 * k, bottom.depth)
         depth = bottom.depth + (0.0, 0.075, -0.05)[k % 3]
         state = "tipped" if part.kind == "box" else part.state

@@ -142,8 +142,6 @@ class SceneJudge:
 
     @dataclass(frozen=True)
     class Parameters:
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
         seconds: float = 0.0
         """How long an answer takes at least, in seconds; for trying out schedules."""
 
@@ -305,12 +303,6 @@ TOLERANCE = (5, 34)
 """In what is to stay, differences up to the first are nothing, from the second on all is lost."""
 
 
-@lru_cache(maxsize=8)
-def _drawing_of(scene: Scene) -> Drawing:
-    """Kept, for several edits of one sample are judged one after the other. Nobody here draws on it."""
-    return _DRAWINGS.drawing_of(scene)
-
-
 KEPT = 96 << 20
 """Bytes of drawings that are kept: some 130 of 512 x 384 pixels."""
 
@@ -357,7 +349,8 @@ class _Drawings:
         return drawing
 
 
-_DRAWINGS = _Drawings()
+_drawing_of = lru_cache(maxsize=8)(_Drawings().drawing_of)
+"""Several edits of one sample are judged one after the other. Nobody here draws on what it gives."""
 
 
 def _parts(masks: Mapping[str, Image.Image]) -> dict[str, _Part]:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
-from edit_eval.benchmarks.source_cache import FULL
-from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.files.durable import write_durably
-from edit_eval.files.user_cache import cache_folder
 from edit_eval.plugins.scenes.in_worker import scenarios
-from edit_eval.plugins.scenes.in_worker.benchmark import drawing_digest, ensure_scene_file
+from edit_eval.plugins.scenes.in_worker.benchmark import (
+    DrawnParameters,
+    drawing_digest,
+    ensure_scene_file,
+    tell_unwritable,
+)
 from edit_eval.plugins.scenes.in_worker.edits import Edit, apply
 from edit_eval.plugins.scenes.in_worker.language import LANGUAGES, describe, write
 from edit_eval.plugins.scenes.in_worker.rungs import (
@@ -110,34 +112,21 @@ class Ladder:
     unlinted = True
     """That scenes come often, with the same instruction, is meant."""
 
-    @dataclass(frozen=True)
-    class Parameters:
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(DrawnParameters):
         """What can be set."""
 
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
-
-        language: str = "en"
-        """Of the instructions: `en` or `zh`."""
         scenes: int = 40
         """Scenes a category."""
-        size: int = 512
-        """Width of the pictures in pixels; they are three quarters as high."""
-        seed: int = 0
-        """Another seed gives other scenes."""
         alone: bool = False
         """Whether some edits are judged once more in a batch of their own; for a judge that is asked in batches."""
         battles: bool = False
         """Whether a sample has two edits, the better one and the worse one, for a judge that is shown both."""
-        cache_dir: str | None = None
-        """Where the drawn sources lie; null: the user's cache."""
 
         def __post_init__(self) -> None:
-            if self.language not in LANGUAGES:
-                raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
+            super().__post_init__()
             if not 1 <= self.scenes <= 10_000:
                 raise ValueError(f"scenes must be from 1 to 10000, not {self.scenes}")
-            if not 128 <= self.size <= 2048:
-                raise ValueError(f"size must be from 128 to 2048 pixels, not {self.size}")
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
@@ -146,8 +135,7 @@ class Ladder:
     def directory(self) -> Path:
         """Where sources and recipes lie: named by all that decides their bytes."""
         p = self._parameters
-        root = cache_folder() if p.cache_dir is None else Path(p.cache_dir).expanduser().absolute()
-        return root / "ladder" / f"{p.size}-seed{p.seed}-{drawing_digest()}"
+        return p.folder / "ladder" / f"{p.size}-seed{p.seed}-{drawing_digest()}"
 
     def samples(self) -> Iterator[Sample]:
         """All samples, scene by scene; the categories take turns.
@@ -215,13 +203,9 @@ class Ladder:
     def keep(self, data: bytes, name: str) -> Picture:
         """A file of the cache with these bytes."""
         path = self.directory / name
-        try:
+        with tell_unwritable(path.parent):
             if not (path.is_file() and path.read_bytes() == data):
                 write_durably(data, path)
-        except OSError as error:
-            if error.errno in FULL:
-                raise Stopped(f"no space left for the scenes in {path.parent}; free 50 MB, then run again") from error
-            raise ConfigurationError(f"the scenes cannot be written to {path.parent} ({error.strerror})") from error
         return Picture(path=str(path), digest=hashlib.sha256(data).hexdigest())
 
 
@@ -315,8 +299,6 @@ class SceneRungs:
     @dataclass(frozen=True)
     class Parameters:
         """What can be set."""
-
-        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
         draws: str = "source_2"
         """The picture with the recipe: `source_2`; `source_3`, the worse one of two edits."""
