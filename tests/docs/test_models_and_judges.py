@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import TypeAdapter
 
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.edit_models.image_folder import ImageFolder
@@ -24,7 +23,7 @@ from edit_eval.plugins.metrics.in_worker.face_metrics import FaceMetrics
 from edit_eval.plugins.metrics.in_worker.perceptual_metrics import PerceptualMetrics
 from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
 from edit_eval.plugins.metrics.in_worker.text_metrics import TextMetrics
-from own_components import built_in
+from own_components import adapter_of, built_in
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models-and-judges.md").read_text(encoding="utf-8")
 
@@ -45,24 +44,24 @@ def sections(block: str) -> list[tuple[str, dict[str, Any]]]:
 
 def test_every_yaml_block_fits_its_class() -> None:
     classes = {
-        "qwen_image_edit": QwenImageEdit.Parameters,
-        "diffusers": DiffusersModel.Parameters,
-        "image_endpoint": ImageEndpoint.Parameters,
-        "image_folder": ImageFolder.Parameters,
-        "qwen3_vl": Qwen3VL.Parameters,
-        "transformers": TransformersJudge.Parameters,
-        "chat_endpoint": ChatEndpoint.Parameters,
-        "picture_metrics": PictureMetrics.Parameters,
-        "perceptual_metrics": PerceptualMetrics.Parameters,
-        "face_metrics": FaceMetrics.Parameters,
-        "embedding_metrics": EmbeddingMetrics.Parameters,
-        "recorded": Recorded.Parameters,
-        "text_metrics": TextMetrics.Parameters,
+        "qwen_image_edit": QwenImageEdit,
+        "diffusers": DiffusersModel,
+        "image_endpoint": ImageEndpoint,
+        "image_folder": ImageFolder,
+        "qwen3_vl": Qwen3VL,
+        "transformers": TransformersJudge,
+        "chat_endpoint": ChatEndpoint,
+        "picture_metrics": PictureMetrics,
+        "perceptual_metrics": PerceptualMetrics,
+        "face_metrics": FaceMetrics,
+        "embedding_metrics": EmbeddingMetrics,
+        "recorded": Recorded,
+        "text_metrics": TextMetrics,
     }
     seen = []
     for block in blocks("yaml"):
         for name, params in sections(block):
-            TypeAdapter(classes[name]).validate_python(params)
+            adapter_of(classes[name]).validate_python(params)
             seen.append(name)
     assert set(seen) == set(classes)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from PIL import Image
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from edit_eval.edit_models.controls import Blank, CopySource
 from edit_eval.pictures import check_edit
 from edit_requests import request
+from own_components import adapter_of
 
 
 def source() -> Image.Image:
@@ -44,4 +45,4 @@ def test_the_blank_is_uniform_grey_of_the_same_size_and_counts_as_an_edit() -> N
 @pytest.mark.parametrize("model", [CopySource, Blank])
 def test_there_is_nothing_to_set(model: type[CopySource | Blank]) -> None:
     with pytest.raises(ValidationError):
-        TypeAdapter(model.Parameters).validate_python({"steps": 4})
+        adapter_of(model).validate_python({"steps": 4})

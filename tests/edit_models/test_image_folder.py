@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from edit_eval.edit_models.contract import FINISHED, Finished, SampleNames
 from edit_eval.edit_models.image_folder import ImageFolder
@@ -19,6 +19,7 @@ from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.pictures import check_edit, open_picture
 from edit_eval.run import evaluate
 from edit_requests import request
+from own_components import adapter_of
 from small_benchmark import configuration, sample_id, write_benchmark
 
 EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" / "edits_en"
@@ -167,7 +168,7 @@ def test_an_edit_is_known_by_its_bytes_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_parameters_as_the_configuration_makes_them() -> None:
-    adapter = TypeAdapter(ImageFolder.Parameters)
+    adapter = adapter_of(ImageFolder)
     assert adapter.validate_python({"folder": "x"}) == ImageFolder.Parameters("x")
     with pytest.raises(ValidationError):
         adapter.validate_python({"folder": "x", "folders": "y"})

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_eval.plugins.diffusers.in_worker.diffusers import DiffusersModel
 from edit_eval.plugins.diffusers.in_worker.qwen_image_edit import QwenImageEdit
 from edit_requests import no_step, picture, request
+from own_components import adapter_of
 from tiny_edits import edited, levels_apart, loaded, pixels
 
 Parameters = QwenImageEdit.Parameters
@@ -41,7 +42,7 @@ def copy(tiny_models: Path, tmp_path: Path) -> Path:
 
 class TestParameters:
     def test_defaults_and_unknown_keys(self) -> None:
-        adapter = TypeAdapter(Parameters)
+        adapter = adapter_of(QwenImageEdit)
         given = adapter.validate_python({"model_name": "some/model"})
         assert (given.num_inference_steps, given.true_cfg_scale, given.negative_prompt) == (50, 4.0, " ")
         assert (given.dtype, given.canvas, given.load, given.call) == ("bfloat16", None, {}, {})
@@ -62,7 +63,7 @@ class TestParameters:
     )
     def test_wrong_values_are_refused_before_anything_is_loaded(self, wrong: dict[str, Any], text: str) -> None:
         with pytest.raises(ValidationError, match=text):
-            TypeAdapter(Parameters).validate_python(wrong)
+            adapter_of(QwenImageEdit).validate_python(wrong)
         with pytest.raises(ValueError, match=text):
             Parameters(**wrong)
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from benchmarks.five_dimension_files import Place, encoded, item, picture
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import open_picture
 from edit_eval.plugins.five_dimensions.benchmark import FiveDimensions
+from own_components import adapter_of
 
 MINI = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini"
 needs_mini = pytest.mark.skipif(not MINI.is_dir(), reason="the five real items are not here")
@@ -210,7 +211,7 @@ class TestIds:
 
 class TestParameters:
     def test_as_the_configuration_makes_them(self) -> None:
-        adapter = TypeAdapter(FiveDimensions.Parameters)
+        adapter = adapter_of(FiveDimensions)
         made = adapter.validate_python({"data_path": "a.json", "fields": {"instruction": "x"}})
         assert (made.language, made.on_bad_sample, made.cache_dir) == ("en", "error", None)
         with pytest.raises(ValidationError):

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import FORMS, read_answer, score_line
 from edit_eval.plugins.local_judges.in_worker.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply, Status
 from local_judges import JUDGES, loaded, picture, request, rewrite
+from own_components import adapter_of
 
 Parameters = Qwen3VL.Parameters
 
@@ -41,7 +42,7 @@ def copy(request: pytest.FixtureRequest, tiny_models: Path, tmp_path: Path) -> P
 
 class TestParameters:
     def test_defaults_and_unknown_keys(self) -> None:
-        adapter = TypeAdapter(Parameters)
+        adapter = adapter_of(Qwen3VL)
         given = adapter.validate_python({})
         assert (given.model_name, given.dtype, given.max_new_tokens) == (
             "Qwen/Qwen3-VL-30B-A3B-Instruct",
@@ -69,7 +70,7 @@ class TestParameters:
     )
     def test_wrong_values_are_refused_before_anything_is_loaded(self, wrong: dict[str, Any], text: str) -> None:
         with pytest.raises(ValidationError, match=text):
-            TypeAdapter(Parameters).validate_python(wrong)
+            adapter_of(Qwen3VL).validate_python(wrong)
 
 
 @pytest.mark.real_models

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from PIL import Image, ImageChops, ImageStat
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ModelError
@@ -20,6 +20,7 @@ from edit_eval.plugins.scenes.in_worker.language import read, write
 from edit_eval.plugins.scenes.in_worker.scenarios import category_of, plan
 from edit_eval.plugins.scenes.in_worker.scene import Scene, Thing
 from edit_requests import request
+from own_components import adapter_of
 
 SCENE = Scene(
     256,
@@ -35,7 +36,7 @@ SCENE = Scene(
 
 
 def edited(scene: Scene, sentence: str, seed: int = 0, **parameters: float) -> Image.Image:
-    model = SceneEditor(TypeAdapter(SceneEditor.Parameters).validate_python(parameters))
+    model = SceneEditor(adapter_of(SceneEditor).validate_python(parameters))
     model.load(["cpu"])
     return model.edit(request(picture_of(scene), sentence, seed), lambda step, steps: None)
 
@@ -130,7 +131,7 @@ def test_a_picture_without_a_scene_is_an_error_of_one_line() -> None:
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"seconds": -1}, {"step": 4}])
 def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        TypeAdapter(SceneEditor.Parameters).validate_python(wrong)
+        adapter_of(SceneEditor).validate_python(wrong)
 
 
 # What it is good at ---------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError, ModelError
@@ -18,6 +18,7 @@ from edit_eval.plugins.scenes.in_worker.benchmark import Scenes
 from edit_eval.plugins.scenes.in_worker.language import language_of
 from edit_eval.plugins.scenes.in_worker.scene import Scene, scene_of
 from edit_eval.records import Sample
+from own_components import adapter_of
 
 SMALL = 128
 
@@ -147,7 +148,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        TypeAdapter(Scenes.Parameters).validate_python(wrong)
+        adapter_of(Scenes).validate_python(wrong)
 
 
 def test_a_scene_survives_its_journey_through_text(samples: list[Sample]) -> None:

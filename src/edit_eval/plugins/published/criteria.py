@@ -38,7 +38,7 @@ INSTRUCTION = "edit_instruction"
 """The instruction's name in a prompt; all other texts are the sample's facts of that name."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PromptParameters:
     """How the questions are worded."""
 
@@ -326,7 +326,7 @@ def require_final_judgements(judgements: Sequence[Judgement]) -> Sequence[Judgem
     return judgements
 
 
-def stop_at(judgement: Judgement, reason: str = "", status: Status | None = None) -> Missing:
+def make_stop(judgement: Judgement, reason: str = "", status: Status | None = None) -> Missing:
     """Returns why there is no number where the authors' script stops at an edit: by default, what is missing of it."""
     return Missing(
         judgement.status if status is None else status,
@@ -338,7 +338,7 @@ def require_edits(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
     """Returns the judgements. Raises `Missing` at a missing edit as well, as scripts do that stop there."""
     for judgement in require_final_judgements(judgements):
         if not judgement.readings:
-            raise stop_at(judgement)
+            raise make_stop(judgement)
     return judgements
 
 

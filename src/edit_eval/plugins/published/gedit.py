@@ -21,14 +21,7 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.plain_files import quote_text
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.published.criteria import (
-    AuthorsNumbers,
-    PromptParameters,
-    guess_number,
-    least_or_guessed,
-    mean_of,
-    our_wording,
-)
+from edit_eval.plugins.published.criteria import AuthorsNumbers, guess_number, least_or_guessed, mean_of, our_wording
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Texts, Values, View, parts
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
@@ -148,15 +141,25 @@ class VIEScore:
         ),
     )
 
-    @dataclass(frozen=True, kw_only=True)
-    class Parameters(PromptParameters):
+    @dataclass(frozen=True)
+    class Parameters:
         language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
+        prompts: str | dict[str, dict[str, str]] = "ours"
+        """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path
+        of a YAML file with prompts, or the prompts themselves: `SC` and `PQ`, each with `system_prompt`,
+        `user_prompt_template` or both."""
+        prompts_path: str | None = None
+        """For `official`: the authors' `vie_prompts.py`, or the folder that holds it. It is read, never run."""
         edit_size: Literal["source", "own"] = "source"
         """The size at which the edit is shown: the source's, as GEdit-Bench does (proportions are not kept), or its
         own, as VIEScore does."""
         guess_seed: int | None = None
         """For the published numbers: the seed of the guesses for replies that cannot be read."""
+
+        def __post_init__(self) -> None:
+            if self.prompts_path and self.prompts != "official":
+                raise ValueError("prompts_path is for prompts: official")
 
     official_file: ClassVar[AuthorsFile] = AuthorsFile(
         "TIGER-AI-Lab/VIEScore",

@@ -27,10 +27,10 @@ from edit_eval.plugins.published.criteria import (
     AuthorsNumbers,
     CriteriaProtocol,
     Official,
+    make_stop,
     mean_of,
     our_wording,
     require_final_judgements,
-    stop_at,
 )
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score
@@ -201,13 +201,13 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
     for judgement in require_final_judgements(judgements):
         reading = next(iter(judgement.readings[0].values())) if judgement.readings else None
         if reading is None or reading.status is Status.JUDGE_ERROR:
-            raise stop_at(judgement)
+            raise make_stop(judgement)
         if WHOLE in judgement.readings[0] and judgement.category != "uge":
             raise Missing(Status.UNDEFINED, "the authors let people judge edits of several turns")
         try:
             numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
         except ValueError as error:
-            raise stop_at(judgement, str(error), Status.UNPARSEABLE) from None
+            raise make_stop(judgement, str(error), Status.UNPARSEABLE) from None
         if numbers:
             types.setdefault(judgement.category, []).append(round(add_in_order(numbers) / len(numbers), 2))
     means = [round(add_in_order(scores) / len(scores), 2) for scores in types.values()]

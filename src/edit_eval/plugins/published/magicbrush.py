@@ -20,7 +20,7 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles, folder_of
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.published.criteria import AuthorsNumbers, mean_of, require_final_judgements, stop_at
+from edit_eval.plugins.published.criteria import AuthorsNumbers, make_stop, mean_of, require_final_judgements
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Score
 from edit_eval.protocols.numbers import Numbers
@@ -201,6 +201,6 @@ def _mean(measure: str, judgements: Sequence[Judgement]) -> float:
     for judgement in counted:
         status, reason = judgement.outcome(measure) or (Status.UNDEFINED, "its benchmark does not have what that needs")
         if status is not Status.OK:
-            raise stop_at(judgement, reason, status)
+            raise make_stop(judgement, reason, status)
         numbers.append(judgement.scores[measure])
     return mean_of(numbers)

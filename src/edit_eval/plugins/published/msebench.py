@@ -22,9 +22,9 @@ from edit_eval.plugins.published.criteria import (
     AuthorsNumbers,
     CriteriaProtocol,
     Official,
+    make_stop,
     our_wording,
     require_final_judgements,
-    stop_at,
 )
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Score, Values, View, turn_named
@@ -127,11 +127,11 @@ def _number_of_turn(name: str, turn: int, find: Find, judgements: Sequence[Judge
     total = 0.0
     for turns in sessions.values():
         if gone := next((turn for turn in turns.values() if not turn.readings), None):
-            raise stop_at(gone)
+            raise make_stop(gone)
         for number, judgement in sorted(turns.items()):
             values = find(judgement)
             if values["PF"] * values["C"] < 0:
-                raise stop_at(judgement, "a negative number", Status.OUT_OF_RANGE)
+                raise make_stop(judgement, "a negative number", Status.OUT_OF_RANGE)
             if number == turn:
                 total += _succeeds(values) if name == "Success" else math.sqrt(values["PF"] * values["C"])
             if not _succeeds(values):
@@ -142,7 +142,7 @@ def _number_of_turn(name: str, turn: int, find: Find, judgements: Sequence[Judge
 def _read_our_values(judgement: Judgement) -> Values:
     reading: Reading = next(iter(judgement.readings[0].values()))
     if not reading.values:
-        raise stop_at(judgement, reading.reason)
+        raise make_stop(judgement, reading.reason)
     return reading.values
 
 
@@ -154,7 +154,7 @@ def _read_authors_values(judgement: Judgement) -> Values:
         kept = {name: float(number) for name, number in numbers.items() if isinstance(number, (int, float))}
         if len(kept) == len(numbers):
             return kept
-    raise stop_at(judgement, "no two numbers in a reply", Status.UNPARSEABLE)
+    raise make_stop(judgement, "no two numbers in a reply", Status.UNPARSEABLE)
 
 
 _THEIRS = {"PF": "prompt_following", "C": "consistency"}

@@ -25,10 +25,10 @@ from edit_eval.plugins.published.criteria import (
     PromptParameters,
     guess_number,
     least_or_guessed,
+    make_stop,
     mean_of,
     our_wording,
     require_final_judgements,
-    stop_at,
 )
 from edit_eval.plugins.published.gedit import LIMIT, is_whole_in_range, repair_json
 from edit_eval.protocols.certificates import Certificate
@@ -206,7 +206,7 @@ def _number(
     number = answer["score"] if isinstance(answer, dict) and {"score", "reasoning"} <= {*answer} else None
     if not isinstance(number, (int, float)):
         why = "no reply" if answer is None else "JSON without a number"
-        raise stop_at(judgement, why, Status.UNPARSEABLE)
+        raise make_stop(judgement, why, Status.UNPARSEABLE)
     return number
 
 

@@ -21,7 +21,7 @@ from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.plugins.published.checklist import Checklist
-from edit_eval.plugins.published.criteria import PromptParameters, make_numbers, mean_of, require_final_judgements
+from edit_eval.plugins.published.criteria import make_numbers, mean_of, require_final_judgements
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Score, Step, Texts, View
 from edit_eval.protocols.replies import read_values, read_yes_or_no
@@ -141,8 +141,8 @@ class PICAEval(Checklist):
         beside=Text("what is cut out may be a pixel larger or smaller than theirs"),
     )
 
-    @dataclass(frozen=True, kw_only=True)
-    class Parameters(PromptParameters):
+    @dataclass(frozen=True)
+    class Parameters:
         answer: Literal["words", "probabilities"] = "words"
         """What counts: the word that the judge writes, or how likely it is to write the right one."""
         edit_size: Literal["source", "own"] = "source"
@@ -152,9 +152,12 @@ class PICAEval(Checklist):
         prompts: Literal["ours", "official"] = "ours"
         """`ours`; `official`, the bare question with the authors' words on the form of the answer, which `edit-eval
         fetch` downloads, or from `prompts_path`, about the edit at its own size."""
+        prompts_path: str | None = None
+        """For `official`: the authors' `PicaEval_gpt.py`, or the folder that holds it. It is read, never run."""
 
         def __post_init__(self) -> None:
-            super().__post_init__()
+            if self.prompts_path and self.prompts != "official":
+                raise ValueError("prompts_path is for prompts: official")
             if self.prompts == "official" and self.answer == PROBABILITIES:
                 raise ValueError("answer: probabilities needs our wording; leave out prompts: official")
 

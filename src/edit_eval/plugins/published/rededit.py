@@ -19,10 +19,10 @@ from edit_eval.plugins.published.criteria import (
     CriteriaProtocol,
     Official,
     make_numbers,
+    make_stop,
     mean_of,
     our_wording,
     require_final_judgements,
-    stop_at,
 )
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Score
@@ -150,7 +150,7 @@ class REDEditScores(CriteriaProtocol):
                 try:
                     numbers = self._numbers(reading)
                 except ValueError as error:
-                    raise stop_at(judgement, str(error), Status.UNPARSEABLE) from None
+                    raise make_stop(judgement, str(error), Status.UNPARSEABLE) from None
                 if numbers:
                     tasks.setdefault(judgement.category, []).append(round(add_in_order(numbers) / len(numbers), 2))
         return {task: round(add_in_order(scores) / len(scores), 2) for task, scores in tasks.items()}

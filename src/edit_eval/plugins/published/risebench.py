@@ -20,10 +20,10 @@ from edit_eval.plugins.published.criteria import (
     AuthorsNumbers,
     CriteriaProtocol,
     Official,
+    make_stop,
     mean_of,
     our_wording,
     require_edits,
-    stop_at,
 )
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Score, Values
@@ -254,7 +254,7 @@ class RISEBenchScores(CriteriaProtocol):
             # They recognise a puzzle by how many numbers its replies have altogether, and do not scale these.
             return dict(zip(by_name, numbers, strict=False))
         if len(numbers) != len(by_name):
-            raise stop_at(judgement, "several scores", Status.UNDEFINED)
+            raise make_stop(judgement, "several scores", Status.UNDEFINED)
         if puzzle and self.is_official:
             numbers = [4 * min(number, 1) + 1 for number in numbers]
         return dict(zip(by_name, numbers, strict=True))

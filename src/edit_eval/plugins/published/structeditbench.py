@@ -19,7 +19,7 @@ from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetP
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.judges.answers import NoAnswer
-from edit_eval.plugins.published.criteria import AuthorsNumbers, PromptParameters, mean_of, require_final_judgements
+from edit_eval.plugins.published.criteria import AuthorsNumbers, mean_of, require_final_judgements
 from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Question, Score, Step, Values, View
 from edit_eval.protocols.replies import read_values
@@ -207,10 +207,16 @@ class StructScore:
         numbers=281,
     )
 
-    @dataclass(frozen=True, kw_only=True)
-    class Parameters(PromptParameters):
+    @dataclass(frozen=True)
+    class Parameters:
         prompts: Literal["ours", "official"] = "ours"
         """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`."""
+        prompts_path: str | None = None
+        """For `official`: the authors' `qwen_scoring.py`, or the folder that holds it. It is read, never run."""
+
+        def __post_init__(self) -> None:
+            if self.prompts_path and self.prompts != "official":
+                raise ValueError("prompts_path is for prompts: official")
 
     official_file: ClassVar[AuthorsFile] = AuthorsFile(
         "zhuole1025/Structured-Visuals",

@@ -43,20 +43,15 @@ DRAWING = "b80cccdbd155"
 """Stands for what is drawn. Drawn otherwise, it needs another value, and `DRAWN_BY` no row."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class DrawnParameters:
-    """What can be set of drawn scenes."""
+    """What parameters of drawn scenes have in common."""
 
-    language: str = "en"
-    """Of the instructions: `en` or `zh`."""
-    size: int = 512
-    """Width of the pictures in pixels; they are three quarters as high."""
-    seed: int = 0
-    """Another seed gives other scenes."""
-    cache_dir: str | None = None
-    """Where the drawn sources lie; null: the user's cache."""
+    language: str
+    size: int
+    cache_dir: str | None
 
-    def __post_init__(self) -> None:
+    def check_scenes(self) -> None:
+        """Raises `ValueError` for a language or a size that there is not."""
         if self.language not in LANGUAGES:
             raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
         if not 128 <= self.size <= 2048:
@@ -74,15 +69,23 @@ class Scenes:
     The categories take turns; sources are drawn once and kept in the user's cache.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @dataclass(frozen=True)
     class Parameters(DrawnParameters):
         """What can be set."""
 
+        language: str = "en"
+        """Of the instructions: `en` or `zh`."""
         count: int = 50
         """How many samples. From the 51st on the scenarios come again, as other scenes."""
+        size: int = 512
+        """Width of the pictures in pixels; they are three quarters as high."""
+        seed: int = 0
+        """Another seed gives other scenes for the same scenarios."""
+        cache_dir: str | None = None
+        """Where the drawn sources lie; null: the user's cache."""
 
         def __post_init__(self) -> None:
-            super().__post_init__()
+            self.check_scenes()
             if not 1 <= self.count <= 100_000:
                 raise ValueError(f"count must be from 1 to 100000, not {self.count}")
 

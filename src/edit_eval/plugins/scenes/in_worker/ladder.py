@@ -112,19 +112,27 @@ class Ladder:
     unlinted = True
     """That scenes come often, with the same instruction, is meant."""
 
-    @dataclass(frozen=True, kw_only=True)
+    @dataclass(frozen=True)
     class Parameters(DrawnParameters):
         """What can be set."""
 
+        language: str = "en"
+        """Of the instructions: `en` or `zh`."""
         scenes: int = 40
         """Scenes a category."""
+        size: int = 512
+        """Width of the pictures in pixels; they are three quarters as high."""
+        seed: int = 0
+        """Another seed gives other scenes."""
         alone: bool = False
         """Whether some edits are judged once more in a batch of their own; for a judge that is asked in batches."""
         battles: bool = False
         """Whether a sample has two edits, the better one and the worse one, for a judge that is shown both."""
+        cache_dir: str | None = None
+        """Where the drawn sources lie; null: the user's cache."""
 
         def __post_init__(self) -> None:
-            super().__post_init__()
+            self.check_scenes()
             if not 1 <= self.scenes <= 10_000:
                 raise ValueError(f"scenes must be from 1 to 10000, not {self.scenes}")
 
