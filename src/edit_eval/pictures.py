@@ -51,8 +51,7 @@ usual, so that a few dozen megabytes would take a minute."""
 MOST_SCANNED = 1 << 29
 """Most pixels that the scans of a JPEG may go over, if it has several. Each goes over the whole picture, honest
 encoders make about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
-_PNG = b"\x89PNG\r\n\x1a\n"
-"""What a PNG begins with."""
+_PNG = b"\x89PNG\r\n\x1a\n"  # what one begins with
 _SCAN = b"\xff\xda"
 """What a scan begins with; compressed data never holds it, and a thumbnail inside has few."""
 

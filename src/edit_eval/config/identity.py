@@ -17,7 +17,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 from edit_eval.workers.model_class import key_parameters, make_parameters, sources_digest
 
-if TYPE_CHECKING:  # pydantic builds a dozen classes for it, for which a reader of runs does not wait
+if TYPE_CHECKING:  # a dozen classes of pydantic's, for which readers do not wait
     from edit_eval.config.schema import ModelSection
 
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode

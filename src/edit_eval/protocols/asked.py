@@ -20,7 +20,7 @@ from edit_eval.records import Judgement, Sample, Scoring
 from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
 
-if TYPE_CHECKING:  # pydantic builds a dozen classes for it, for which a reader of runs does not wait
+if TYPE_CHECKING:  # a dozen classes of pydantic's, for which readers do not wait
     from edit_eval.config.schema import Configuration, ModelSection
 
 

@@ -13,7 +13,7 @@ from edit_eval.protocols.asked import AskedJudge, SampleQuestion
 from edit_eval.records import Refinement
 from edit_eval.text import Text
 
-if TYPE_CHECKING:  # pydantic builds a dozen classes for it, for which a reader of runs does not wait
+if TYPE_CHECKING:  # a dozen classes of pydantic's, for which readers do not wait
     from edit_eval.config.schema import ColumnsSection
 
 NO_WORDS = ("score", "probabilities", "measured")

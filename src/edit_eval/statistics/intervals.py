@@ -302,18 +302,17 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     return replace(point_estimate, signs=weigh_signs(totals))
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """What `estimate` makes of clusters and groups alone: all pairs of a run's columns have the same."""
+class _Layout(NamedTuple):
+    """What `estimate` makes of clusters and groups alone: all pairs of a run's columns have the same.
+
+    `estimate` has no values in it; its `doubt` is why there is no interval, whatever they are. `places` are the cells
+    of the values, each a cluster and a group, `cells` the same in order, and `groups` the groups of these.
+    """
 
     estimate: Estimate
-    """Without values; `doubt` is why there is no interval, whatever they are."""
     places: IntArray
-    """Of each value, its cell: its cluster and its group."""
     cells: IntArray
-    """The same in order."""
     groups: IntArray
-    """Of each cell in order, its group."""
     sizes: FloatArray
     counts: FloatArray
     weights: FloatArray
