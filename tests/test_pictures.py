@@ -158,11 +158,13 @@ class TestOpening:
         with pytest.raises(PictureError, match="above the limit"):
             open_picture(path)
 
-    def test_the_limit_is_the_callers(self, tmp_path: Path) -> None:
+    def test_the_limit_is_the_most_that_is_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = saved(coloured(), tmp_path / "a.png")
-        assert open_picture(path, max_pixels=32 * 24).size == (32, 24)
+        monkeypatch.setattr(pictures, "MAX_PIXELS", 32 * 24)
+        assert open_picture(path).size == (32, 24)
+        monkeypatch.setattr(pictures, "MAX_PIXELS", 32 * 24 - 1)
         with pytest.raises(PictureError, match="32 x 24 pixels"):
-            open_picture(path, max_pixels=32 * 24 - 1)
+            open_picture(path)
 
     @pytest.mark.parametrize(
         "content", [b"", b"hello", b"<html>404</html>", b"\x89PNG\r\n\x1a\n", b"%!PS-Adobe-3.0 EPSF"]

@@ -106,14 +106,12 @@ class PngFile:
     """SHA-256 of the file's bytes."""
 
 
-def open_picture(
-    path: str | os.PathLike[str], *, digest: str = "", max_pixels: int = MAX_PIXELS, keep_file: bool = False
-) -> Image.Image:
+def open_picture(path: str | os.PathLike[str], *, digest: str = "", keep_file: bool = False) -> Image.Image:
     """Opens a picture's file: RGB, EXIF rotation applied, wholly decoded. `info` holds the file's text entries only.
 
     With `keep_file` its file is kept with it if that is as good as one of ours (`get_kept_file`).
 
-    Raises `PictureError` for a file that is no picture, truncated, damaged, or of more than `max_pixels` (as its
+    Raises `PictureError` for a file that is no picture, truncated, damaged, or of more than `MAX_PIXELS` (as its
     header says, before anything is decoded), and `UnreadableError` for a file that cannot be read, or whose SHA-256
     is not `digest`, if given.
     """
@@ -125,11 +123,11 @@ def open_picture(
             raise PictureError(Text("{}: not a file", name))
         with open(path, "rb") as opened:
             if not (digest or keep_file):
-                return read_picture(opened, name, max_pixels=max_pixels)[0]
+                return read_picture(opened, name)[0]
             data = opened.read()
         if digest and hashlib.sha256(data).hexdigest() != digest:
             raise UnreadableError(Text("{}: the file has changed since the run began", name))
-        return read_picture(io.BytesIO(data), name, max_pixels=max_pixels, keep_file=keep_file)[0]
+        return read_picture(io.BytesIO(data), name, keep_file=keep_file)[0]
     except OSError as error:
         raise UnreadableError(Text("{}: cannot be read ({})", name, _words(error))) from error
     except ValueError as error:
@@ -147,17 +145,15 @@ def formats() -> tuple[str, ...]:
 
 def look_at_picture(file: IO[bytes], name: str, look: Callable[[Image.Image], T]) -> T:
     """Returns what `look` makes of a picture as Pillow has decoded it. Raises like `read_picture`."""
-    return _read(file, name, MAX_PIXELS, look)[2]
+    return _read(file, name, look)[2]
 
 
-def read_picture(
-    file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS, keep_file: bool = False
-) -> tuple[Image.Image, str]:
+def read_picture(file: IO[bytes], name: str, *, keep_file: bool = False) -> tuple[Image.Image, str]:
     """Reads a picture from an open file, like `open_picture`; returns it and its format (`PNG`, `JPEG`, ...).
 
     `name` is used in errors.
     """
-    return _read(file, name, max_pixels, lambda picture: None, keep_file)[:2]
+    return _read(file, name, lambda picture: None, keep_file)[:2]
 
 
 def decode_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
@@ -167,7 +163,7 @@ def decode_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
     """
     if (picture := _open_whole_png(data)) is not None:
         return picture, "PNG", ""
-    return _read(io.BytesIO(data), name, MAX_PIXELS, _oddity, copies=False)
+    return _read(io.BytesIO(data), name, _oddity, copies=False)
 
 
 def _open_whole_png(data: bytes) -> Image.Image | None:
@@ -238,12 +234,7 @@ def _list_plain_chunks(data: bytes) -> list[tuple[bytes, int, int]]:
 
 
 def _read(
-    file: IO[bytes],
-    name: str,
-    max_pixels: int,
-    look: Callable[[Image.Image], T],
-    keep_file: bool = False,
-    copies: bool = True,
+    file: IO[bytes], name: str, look: Callable[[Image.Image], T], keep_file: bool = False, copies: bool = True
 ) -> tuple[Image.Image, str, T]:
     """Returns the picture, its format, and what `look` makes of it as Pillow has decoded it.
 
@@ -255,7 +246,7 @@ def _read(
         file = _drop_long_texts(file)
         picture, kind = begin_picture(_store_pixels(file, max_pixels), name)
         width, height = picture.size
-        if width * height > (most := min(max_pixels, SLOW_PIXELS) if is_slow(picture) else max_pixels):
+        if width * height > (most := SLOW_PIXELS if is_slow(picture) else MAX_PIXELS):
             raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), most))
         if kind == "JPEG" and (scans := too_many_scans(_whole(file), width * height)):
             raise PictureError(
@@ -273,7 +264,7 @@ def _read(
             _keep_file(clean, _strip_metadata(file, chunks))
         seen = look(picture)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureError(_too_large(name, Text("a picture"), max_pixels)) from error
+        raise PictureError(_too_large(name, Text("a picture"), MAX_PIXELS)) from error
     except UnidentifiedImageError as error:
         raise PictureError(Text("{}: not a picture in a known format ({})", name, formats())) from error
     except (PictureError, MemoryError):

@@ -47,10 +47,9 @@ class ControlQuestions:
             images=images,
         )
 
-    def count_questions(self, images: int, judge: str = "") -> int:
-        """Returns the questions about so many images of each kind, to one judge or to all."""
-        each = self.each.get(judge, 0.0) if judge else sum(self.each.values())
-        return round(images * self.kinds * each)
+    def count_questions(self, images: int) -> int:
+        """Returns the questions about so many images of each kind."""
+        return round(images * self.kinds * sum(self.each.values()))
 
     @property
     def sentence(self) -> str:

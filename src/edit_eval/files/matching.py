@@ -40,12 +40,12 @@ class Matching(Generic[Ours, Theirs]):
     left: tuple[Theirs, ...] = ()
     """Those of theirs that belong to none, in order."""
 
-    def describe_unmatched(self, ours: Iterable[Ours], most: int = 3) -> list[str]:
-        """Returns what of theirs belongs to none, with what may be meant of `ours`; more than `most` are dots."""
+    def describe_unmatched(self, ours: Iterable[Ours]) -> list[str]:
+        """Returns what of theirs belongs to none, with what may be meant of `ours`; more than three are dots."""
         free = [str(name) for name in ours if name not in self.pairs]
-        meant = ((str(name), near(str(name), free)) for name in self.left[:most])
+        meant = ((str(name), near(str(name), free)) for name in self.left[:3])
         said = [Text("{} (did you mean {}?)", name, likely) if likely else name for name, likely in meant]
-        return said + ["..."] * (len(self.left) > most)
+        return said + ["..."] * (len(self.left) > 3)
 
     def why_not(self, ours: Ours) -> str:
         """Returns why one of ours has no partner; empty if nothing of theirs fits it."""
