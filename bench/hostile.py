@@ -34,7 +34,7 @@ from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors
 from edit_eval.plugins.audit.findings import findings_of
 from edit_eval.plugins.audit.measure import Anchor, Measure, share
 from edit_eval.plugins.audit.passports import ExaminedScale, Passport
-from edit_eval.plugins.audit.sheet import better_of
+from edit_eval.plugins.audit.asking_modes import better_of
 from edit_eval.plugins.people.differences import compare_by_votes
 from edit_eval.plugins.serve.watch import judge_has_changed, pair_canaries
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status

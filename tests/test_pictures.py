@@ -253,7 +253,7 @@ class TestPngsThatAreProvenToBeWhole:
         """In blocks of 65,535 bytes, of which a row may be the last part of one."""
         image = Image.frombytes("RGB", (width, height), bytes(3 * width) * (height - 1) + draw.randbytes(3 * width))
         file = io.BytesIO(saved_png(image))
-        stored = pictures._store_pixels(file, pictures.MAX_PIXELS)
+        stored = pictures._store_pixels(file)
         assert (stored is not file) == bool(pictures._list_plain_chunks(file.getvalue()))
         assert file.tell() == 0
         assert Image.open(stored).info["dpi"] == Image.open(file).info["dpi"]

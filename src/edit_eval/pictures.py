@@ -197,7 +197,7 @@ def _unpack_whole_png(data: bytes, most: int = MAX_PIXELS) -> tuple[bytes, int, 
     return (values, packed[0][1], packed[-1][2]) if whole else (b"", 0, 0)
 
 
-def _store_pixels(file: IO[bytes], most: int) -> IO[bytes]:
+def _store_pixels(file: IO[bytes]) -> IO[bytes]:
     """Returns a picture's file; for an 8 bit RGB PNG that surely decodes another one, whose pixels are not packed.
 
     Pillow unpacks by zlib, which is half of what decoding costs; isal does it in half of that.
@@ -205,7 +205,7 @@ def _store_pixels(file: IO[bytes], most: int) -> IO[bytes]:
     inflater, begins = _find_inflater(), file.read(8)
     file.seek(-len(begins), os.SEEK_CUR)
     data = _whole(file) if begins == _PNG and inflater is not zlib else b""
-    values, begin, end = _unpack_whole_png(data, min(most, MAX_PIXELS // 4))  # it is twice in memory
+    values, begin, end = _unpack_whole_png(data, MAX_PIXELS // 4)  # it is twice in memory
     if not values:
         return file
     parts: list[bytes | memoryview] = [b"IDAT\x78\1"]
@@ -244,7 +244,7 @@ def _read(
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
         file = _drop_long_texts(file)
-        picture, kind = begin_picture(_store_pixels(file, max_pixels), name)
+        picture, kind = begin_picture(_store_pixels(file), name)
         width, height = picture.size
         if width * height > (most := SLOW_PIXELS if is_slow(picture) else MAX_PIXELS):
             raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), most))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edit_eval.plugins.viewer.next_pair import PairChoice, sample_chances, sample_order
 from edit_eval.statistics.fitted_strengths import fit_strengths
+from edit_eval.statistics.next_pair import PairChoice, sample_chances, sample_order
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.votes import Vote, ratings_of
 

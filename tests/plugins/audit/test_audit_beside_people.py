@@ -165,6 +165,6 @@ def test_from_the_command_line(case: Case) -> None:
     assert said["measures"]["pairs_ordered"]["floor"] == 0.8
     assert said["measures"]["pairs_ordered"]["passed"] is False
     assert said["people"]["run"] == "judged"
-    done = subprocess.run([*command[:3], "report", "audit"], capture_output=True, text=True, cwd=case.folder)
+    done = subprocess.run([*command[:3], "report", "audit", "--full"], capture_output=True, text=True, cwd=case.folder)
     assert done.returncode == 0, done.stderr
     assert "Beside people: its own scores, as mine in judged" in done.stdout

@@ -13,14 +13,12 @@ import os
 import re
 import shutil
 import stat
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-import typer
 import yaml
 from filelock import FileLock, Timeout
 
@@ -31,13 +29,9 @@ from edit_eval.execution.machine.environments import uv_folder
 from edit_eval.files.durable import TEMPORARY
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
-from edit_eval.reporting.formats import file_size
-from edit_eval.reporting.language import translate
 from edit_eval.store.run_directory import MARK, OURS, SHARDS, RunDirectory, is_marked, is_written_by_us, shards_at_work
-from edit_eval.store.run_folders import RUNS, RegisteredRun, list_registered_runs
+from edit_eval.store.run_folders import RegisteredRun, list_registered_runs
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import answer, wants_json
-from edit_eval.verbs.contract import Verb
 
 DAYS = 30.0
 """Default age in days: what was used in the cache more recently than that stays."""
@@ -456,66 +450,3 @@ def remove_empty(folders: Iterator[Path]) -> None:
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()
-
-
-class Gc(Verb):
-    """Show what the cache and old runs hold, and clear what can go.
-
-    What can go is what can be made again, and what no run names. Nothing is deleted without --delete, and no run that
-    is not named with --run.
-    """
-
-    about: ClassVar = {"group": "To share and tidy"}
-
-    @staticmethod
-    def call(
-        folders: Annotated[
-            list[Path] | None,
-            typer.Argument(metavar="DIR...", help="Runs, or folders with some in them. Default: runs."),
-        ] = None,
-        *,
-        run: Annotated[
-            list[Path] | None, typer.Option("--run", metavar="RUN", help="Delete this whole run, with all its edits.")
-        ] = None,
-        days: Annotated[
-            float, typer.Option("--days", metavar="N", min=0, help="Keep what the cache has used in the last N days.")
-        ] = 30.0,
-        delete: Annotated[
-            bool, typer.Option("--delete", help="Delete what can go; without this nothing is deleted.")
-        ] = False,
-        yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a whole run is deleted.")] = False,
-    ) -> None:
-        """Looks, and deletes where that is asked for."""
-        places = folders or ([RUNS] if RUNS.is_dir() else [])
-        holdings = find_holdings(places, run or (), days)
-        if delete and run and not yes:
-            whole = [item for item in holdings.items if item.what == "run" and item.goes]
-            delete = not whole or _may_go(
-                [Text("{} ({})", holding.place, file_size(holding.bytes)) for holding in whole]
-            )
-            holdings = find_holdings(places, run, days)  # the answer may have taken a while
-        if delete:
-            holdings = clear_holdings(holdings)
-        answer(holdings.as_plain, lambda: _print_holdings(holdings))
-
-
-def _may_go(runs: list[str]) -> bool:
-    """Asks for confirmation at a terminal."""
-    named = ", ".join(runs)
-    if wants_json() or not sys.stdin.isatty():
-        raise ConfigurationError(Text("--run deletes {}, with all edits; confirm it with --yes", named))
-    return typer.confirm(translate(Text("Delete {}, with all edits?", named)), err=True)
-
-
-def _print_holdings(holdings: Holdings) -> None:
-    """Prints what takes space, and the total that can go."""
-    for item in holdings.items:
-        day = time.strftime("%Y-%m-%d", time.localtime(item.used)) if item.used else "-"
-        can_go = Text("can go") if item.goes else Text("stays")
-        line = translate(Text("{}: {}: {}: {}", can_go, item.what, item.why, str(item.place)))
-        print(f"{file_size(item.bytes):>10}  {day:>10}  {line}")
-    if holdings.freed is not None:
-        print(translate(Text("deleted: {}", file_size(holdings.freed))))
-        return
-    room = sum(item.bytes for item in holdings.items if item.goes)
-    print(translate(Text("{} can go; `--delete` deletes that", file_size(room)) if room else Text("nothing can go")))

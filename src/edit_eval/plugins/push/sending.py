@@ -15,9 +15,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypedDict
+from typing import Any, TypedDict
 
-import typer
 import yaml
 
 from edit_eval.benchmarks.known_sources import read_known_source
@@ -29,8 +28,6 @@ from edit_eval.records import LANGUAGES, Edit, Judgement, Results, Sample
 from edit_eval.reporting.comparison_tables import columns_table, comparison_by_judge, pairs_table
 from edit_eval.reporting.documents import encode_document
 from edit_eval.reporting.entries import controls_of, entries
-from edit_eval.reporting.formats import file_size
-from edit_eval.reporting.language import translate
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import card_table, inline, markdown_sheet
@@ -39,8 +36,6 @@ from edit_eval.run import Run
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.run_directory import RunDirectory, read_run_file, refuse_copy
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import RunFolder, answer, say
-from edit_eval.verbs.contract import Verb
 
 # -- sending --
 
@@ -590,52 +585,3 @@ def _describe_pictures(*, images: bool, sources: bool) -> str:
     if not images:
         return "- Without pictures."
     return "- Edits and sources are in it." if sources else "- The edits are in it. The sources are left out."
-
-
-class Push(Verb):
-    """Publish a run as a data set on the Hugging Face Hub.
-
-    Edits, scores, judges' words and a card are sent; source pictures are left out unless the benchmark's licence
-    allows them. Needs HF_TOKEN. Rerun the same command to resume or update.
-    """
-
-    about: ClassVar = {"group": "To share and tidy"}
-
-    @staticmethod
-    def call(
-        run: RunFolder,
-        repository: Annotated[
-            str, typer.Argument(metavar="OWNER/NAME", help="The data set; created if it does not exist.")
-        ],
-        *,
-        private: Annotated[bool, typer.Option("--private", help="Make a new data set private.")] = False,
-        without_images: Annotated[bool, typer.Option("--without-images", help="Send texts and numbers only.")] = False,
-        sources: Annotated[
-            bool, typer.Option("--sources", help="Send the source pictures too: you may publish them.")
-        ] = False,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
-    ) -> None:
-        """Sends it, or says what would be sent."""
-        made = push(
-            Run(run),
-            repository,
-            private=private,
-            images=not without_images,
-            sources=sources,
-            dry_run=dry_run,
-            tell=lambda note: say(Text("note: {}", note)),
-        )
-        answer(made.as_plain, lambda: _print_pushed(made))
-
-
-def _print_pushed(made: Pushed) -> None:
-    """Prints the files with their sizes; if nothing was sent, also the notes (otherwise printed before)."""
-    for name, count in made.files.items():
-        print(f"{file_size(count):>10}  {name}")
-    if made.address:
-        print(translate(Text("sent: {} rows, {}: {}", made.rows, file_size(made.bytes), made.address)))
-        return
-    for note in made.notes:
-        print(translate(Text("note: {}", note)))
-    words = Text("would send: {} rows, {}; without `--dry-run` it is sent", made.rows, file_size(made.bytes))
-    print(translate(words))

@@ -647,23 +647,3 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]
         for line in lines or [""]:
             print_with_head(console, head, Styled(line))
             head = Styled(" " * head.cell_len)
-
-
-class StatusVerb(Verb):
-    """Show run progress, or one sample in full."""
-
-    about: ClassVar = {"group": "To evaluate", "before": "report"}
-
-    @staticmethod
-    def call(
-        run: RunFolder,
-        sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
-    ) -> None:
-        """Prints how far a run is, or all that is known of a sample."""
-        made = Run(run)
-        results = made.results
-        set_language(made.language)
-        if sample is None:
-            answer(lambda: status_document(results), lambda: print_status(results))
-        else:
-            answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))

@@ -20,10 +20,10 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.new import refuse_existing, write_atomically, write_rows
 from edit_eval.plugins.viewer.following import Following
-from edit_eval.plugins.viewer.next_pair import SHARED, PairChoice, sample_chances, sample_order
 from edit_eval.plugins.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.fitted_strengths import settle_pairs
+from edit_eval.statistics.next_pair import SHARED, PairChoice, sample_chances, sample_order
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.raters import Item
 from edit_eval.statistics.series import gain
