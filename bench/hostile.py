@@ -29,12 +29,12 @@ from msgspec import structs
 from audit_power import AT_90, GOOD, Simulated, trial
 from edit_eval.plugins.agreement.bridge import cross_validate_models, find_uncovered_side, predict_mean
 from edit_eval.plugins.agreement.two_raters import Pairs
+from edit_eval.plugins.audit.asking_modes import better_of
 from edit_eval.plugins.audit.drift import JudgedTwice
 from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors
 from edit_eval.plugins.audit.findings import findings_of
 from edit_eval.plugins.audit.measure import Anchor, Measure, share
 from edit_eval.plugins.audit.passports import ExaminedScale, Passport
-from edit_eval.plugins.audit.asking_modes import better_of
 from edit_eval.plugins.people.differences import compare_by_votes
 from edit_eval.plugins.serve.watch import judge_has_changed, pair_canaries
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status

@@ -51,6 +51,7 @@ usual, so that a few dozen megabytes would take a minute."""
 MOST_SCANNED = 1 << 29
 """Most pixels that the scans of a JPEG may go over, if it has several. Each goes over the whole picture, honest
 encoders make about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
+_WORTH_STORING = 1 << 16  # bytes of a PNG; a smaller one is unpacked as fast by whoever does it
 _PNG = b"\x89PNG\r\n\x1a\n"  # what one begins with
 _SCAN = b"\xff\xda"
 """What a scan begins with; compressed data never holds it, and a thumbnail inside has few."""
@@ -205,6 +206,7 @@ def _store_pixels(file: IO[bytes]) -> IO[bytes]:
     inflater, begins = _find_inflater(), file.read(8)
     file.seek(-len(begins), os.SEEK_CUR)
     data = _whole(file) if begins == _PNG and inflater is not zlib else b""
+    data = data if len(data) >= _WORTH_STORING else b""
     values, begin, end = _unpack_whole_png(data, MAX_PIXELS // 4)  # it is twice in memory
     if not values:
         return file

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
-import typer
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -42,20 +41,17 @@ from edit_eval.records import (
 )
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
-from edit_eval.reporting.language import code_to_text, recognise, set_language, translate
+from edit_eval.reporting.language import code_to_text, recognise, translate
 from edit_eval.reporting.live import Live, MeanSoFar, device_words, how_far, means_so_far, more_devices, read_live
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.repetition import last_command, shell_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
 from edit_eval.reporting.terminal_text import Styled, lines_of, one_line, pad_text, print_with_head, stdout_console
-from edit_eval.run import Run
 from edit_eval.statistics.failures import FailureGroup, failures
 from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory, is_copy
 from edit_eval.store.run_file import find_run_file
 from edit_eval.text import Text, join_texts, pluralize
-from edit_eval.verbs.command_line import RunFolder, answer
-from edit_eval.verbs.contract import Verb
 
 IDS_SHOWN = 8
 """Sample ids printed for each group, and devices; `--json` has them all."""
