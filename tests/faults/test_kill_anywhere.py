@@ -220,7 +220,8 @@ def kill_until_it_is_done(
             acknowledged = ok
             asked = [(r["key"], r["ask"]) for r in lines(folder, "replies")]
             assert len(asked) == len(set(asked)), "no question is asked twice"
-        assert said_by_engine(folder) == "done"
+        said = said_by_engine(folder)
+        assert said == "done", said
         finished += 1
         made = Run(folder)
         assert verdicts(made) == verdicts(clean)
