@@ -34,7 +34,7 @@ RUBRIC = {
             "tells": ["edit_instruction", "hint"],
             "criteria": {"a": {"title": "A", "asks": "Is it?"}, "b": {"title": "B", "asks": "Is it well?"}},
         },
-        "look": {"shows": ["edit"], "criteria": {"c": "Nice?"}},
+        "look": {"shows": ["edit"], "criteria": {"c": {"title": "C", "asks": "Nice?"}}},
     },
 }
 
@@ -60,10 +60,6 @@ class TestRubric:
         )
         assert (question.gives, question.again, question.form) == (("a", "b"), "Again: [A, B]", "json")
         assert question.schema == "", "its wording asks for a bare list"
-
-    def test_what_is_asked_alone_is_titled_by_its_name(self, tmp_path):
-        (question,) = own(tmp_path).questions(sample(category="look"))
-        assert question.system == "Judge.\n\n1. C: Nice?\n\nFrom 1 to 5: [C]"
 
     @pytest.mark.parametrize(
         ("answer", "entries"),

@@ -2,9 +2,8 @@
 
 A rubric is a YAML file: `opening`, `quotation` and `answer` are part of every question; `tells` lists which of a
 sample's texts a judge may be told, with an introduction for each; `questions` has by name their `criteria` (name ->
-`title` and `asks`, or what is asked alone, titled by its name), what they `show` and `tell`, and the range from
-`lowest` to `highest`. A sample's questions are those named in its `facts` (`asks`), else the one named like its
-category, else all. `wording/` has ours.
+`title` and `asks`), what they `show` and `tell`, and the range from `lowest` to `highest`. A sample's questions are
+those named in its `facts` (`asks`), else the one named like its category, else all.
 """
 
 from __future__ import annotations
@@ -15,14 +14,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
 from edit_eval.protocols.contract import Missing, Question, Score, Texts, View, parts
@@ -237,9 +234,18 @@ ONE_NUMBER = {
 """How our rubrics have a judge answer a question with one criterion."""
 
 
-def our_wording(name: str) -> Any:
-    """Returns what `wording/NAME.yaml` beside this file says."""
-    return parse_ours((resources.files("edit_eval.plugins.published") / "wording" / f"{name}.yaml").read_text("utf-8"))
+def question(
+    about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, str | tuple[str, str]], **ends: float
+) -> Texts:
+    """Returns a question for a rubric, with its own `lowest` and `highest` in `ends`.
+
+    `criteria` has the text of each, after its title unless that is its name in capitals.
+    """
+    asked = {}
+    for name, text in criteria.items():
+        title, asks = (name.capitalize(), text) if isinstance(text, str) else text
+        asked[name] = {"title": title, "asks": asks}
+    return {"about": about, "shows": shows, "tells": tells, "criteria": asked, **ends}
 
 
 def assemble_prompts(rubric: Mapping[str, Any]) -> Texts:
@@ -255,19 +261,18 @@ def assemble_prompts(rubric: Mapping[str, Any]) -> Texts:
 def _assemble_prompt(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> Texts:
     named = question.get("tells", [])
     lowest, highest = question.get("lowest", rubric["lowest"]), question.get("highest", rubric["highest"])
-    criteria = {
-        name: {"title": name.capitalize(), "asks": said} if isinstance(said, str) else said
-        for name, said in question["criteria"].items()
-    }
-    listed = [f"{n}. {criterion['title']}: {criterion['asks']}" for n, criterion in enumerate(criteria.values(), 1)]
-    form = ", ".join(criterion["title"].upper() for criterion in criteria.values())
+    listed = [
+        f"{n}. {criterion['title']}: {criterion['asks']}"
+        for n, criterion in enumerate(question["criteria"].values(), 1)
+    ]
+    form = ", ".join(criterion["title"].upper() for criterion in question["criteria"].values())
     parts = [rubric["opening"], question.get("about", ""), "\n".join(listed)]
     parts += [rubric["quotation"]] if named else []
     fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
     system = "\n\n".join(part.strip() for part in [*parts, rubric["answer"]] if part)
     reasons, score = ('"reasoning"' in rubric["answer"], '"score"' in rubric["answer"])  # as requested by the wording
     entry = number(lowest, highest, whole=True)
-    schema = list_schema("score", entry, len(criteria), "reasoning" if reasons else "") if score else ""
+    schema = list_schema("score", entry, len(question["criteria"]), "reasoning" if reasons else "") if score else ""
     quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in named]
     return {
         "system_prompt": loading.fill(system, fill),
@@ -275,7 +280,7 @@ def _assemble_prompt(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> 
         "ask_again": loading.fill(rubric["ask_again"].strip(), fill),
         "fields": named,
         "untold": rubric.get("untold", ""),
-        "gives": list(criteria),
+        "gives": list(question["criteria"]),
         "shows": question["shows"],
         "steps": rubric.get("steps", []),
         "lowest": lowest,

@@ -21,7 +21,7 @@ from edit_eval.plugins.published.criteria import (
     make_numbers,
     make_stop,
     mean_of,
-    our_wording,
+    question,
     require_final_judgements,
 )
 from edit_eval.protocols.certificates import Certificate, add_in_order
@@ -40,16 +40,56 @@ ROWS = AuthorsFile(
 )
 """The rows; the hub is known to have the pictures."""
 _INSTRUCTIONS = {"en": "a_to_b_instructions_eng", "zh": "a_to_b_instructions"}
-_LIKE_IMGEDIT = {
-    **{name: name for name in ("add", "remove", "replace", "extract", "adjust", "compose", "background")},
-    **{"stylize": "style", "motion": "action"},
+_FIT = "Do light, shadow, perspective and contact fit the scene, and is everything else as it was?"
+_TRACES = "Are there no seams, halos, smears, jumps in tone or sharpness, or other traces of the change?"
+_PERSON = (
+    "Person",
+    "Is it the same one: face, body, hair, clothes and what they carry, as far as the change leaves them?",
+)
+_ASKED: Mapping[str, Mapping[str, str | tuple[str, str]]] = {
+    **{name: imgedit.CRITERIA[name] for name in ("add", "remove", "replace", "extract", "adjust", "compose")},
+    "background": imgedit.CRITERIA["background"],
+    "stylize": imgedit.CRITERIA["style"],
+    "motion": imgedit.CRITERIA["action"],
+    "color": {
+        "compliance": "Has exactly what was named the colour that was asked for, all of it, and nothing else?",
+        "naturalness": "Does the colour keep texture, highlights and shadows, without spills over the outline?",
+        "integrity": _FIT,
+    },
+    "text": {
+        "compliance": (
+            "Wording",
+            "Does the writing read exactly as was asked for, letter by letter, in the right place, and is writing that "
+            "was to go gone?",
+        ),
+        "quality": (
+            "Letters",
+            "Are the letters well formed, sharp and evenly set, in the size, font and perspective that fit the place?",
+        ),
+        "integrity": ("Rest", "Does the writing belong to its surface, and is everything else as it was?"),
+    },
+    "beauty": {
+        "compliance": "Has the person exactly the change of looks that was asked for, neither too weak nor too strong?",
+        "naturalness": "Do skin, make-up and hair look real, with pores and texture, without a mask or smears?",
+        "preservation": _PERSON,
+    },
+    "portrait": {
+        "preservation": _PERSON,
+        "structure": "Are face, hands, limbs and proportions possible, and is the picture composed as was asked?",
+        "quality": "Is what was asked for there, in a picture that looks like a photograph, sharp and without faults?",
+    },
+    "lowlevel": {
+        "compliance": "Has the picture been processed as was asked (light, noise, blur, haze, ...), in full, no more?",
+        "naturalness": "Does the result look like a good photograph, without banding, ringing or invented texture?",
+        "integrity": "Are all things, their outlines, colours and details, still those of the source?",
+    },
+    "viewpoint": {
+        "compliance": "Is the scene shown from the side, height or distance that was asked for?",
+        "naturalness": _TRACES,
+        "integrity": "Is it the same scene in three dimensions: things, their sizes, what hides what, and the light?",
+    },
 }
-"""Tasks that ask what a type of ImgEdit asks."""
-_QUESTIONS: Mapping[str, Any] = {
-    **{task: imgedit.RUBRIC["questions"][name] for task, name in _LIKE_IMGEDIT.items()},
-    **our_wording("rededit")["questions"],
-}
-TASKS = tuple(_QUESTIONS)
+TASKS = tuple(_ASKED)
 _LINES: Mapping[str, tuple[str, str, str]] = {
     **{name: imgedit.LINES[name] for name in ("add", "remove", "replace", "extract", "adjust", "compose")},
     "background": imgedit.LINES["background"],
@@ -123,7 +163,12 @@ class REDEditScores(CriteriaProtocol):
         numbers=168,
         beside=Text("where nothing can be read theirs is 0, and there is none here"),
     )
-    rubric: ClassVar[Mapping[str, Any]] = {**imgedit.RUBRIC, "questions": _QUESTIONS}
+    rubric: ClassVar[Mapping[str, Any]] = {
+        **imgedit.RUBRIC,
+        "questions": {
+            name: question("", ["source", "edit"], ["edit_instruction"], criteria) for name, criteria in _ASKED.items()
+        },
+    }
     official_file = AuthorsFile(
         REPOSITORY,
         COMMIT,
