@@ -16,6 +16,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -115,6 +116,7 @@ def _render_and_exit(draw: Callable[[], int], errors: int) -> NoReturn:
         code = draw()
     except BaseException:
         traceback.print_exc()
-        sys.stderr.flush()
     finally:
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
         os._exit(code)

@@ -337,7 +337,7 @@ class TestNeeds:
     def test_our_own_modules_are_followed_but_for_a_user_nothing_is_implied(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert "torch" in self.needs(tmp_path, monkeypatch, "from edit_eval.plugins.weights.in_worker import loading")
+        assert "torch" in self.needs(tmp_path, monkeypatch, "from edit_eval.pretrained import loading")
         assert self.needs(tmp_path, monkeypatch, "import transformers") == ["transformers"]
 
     def test_our_adapters(self) -> None:
