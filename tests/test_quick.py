@@ -201,7 +201,7 @@ def test_in_this_house() -> None:
     assert {*dir(edit_eval)} - {"__version__"} <= tree.face.keys()
     names = {name for kind, of in built_in().items() for name in of if kind != "option"}
     assert names <= tree.components.keys()
-    assert tree.components["gc"] == {"src/edit_eval/plugins/gc/holdings.py"}
+    assert tree.components["gc"] == {"src/edit_eval/plugins/gc/verb.py"}
     assert len(tree.reached(["src/edit_eval/records.py"])) > 0.9 * len(tree.tests)
     plugin = tree.reached(["src/edit_eval/plugins/gc/holdings.py"])
     assert plugin["tests/plugins/gc/test_holdings.py"] == 1
