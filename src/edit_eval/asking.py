@@ -248,7 +248,7 @@ def _refuse_unsupported(experiment: Experiment, section: ModelSection, folder: P
             raise ConfigurationError(
                 Text(
                     "{} takes {} at most, and sample {} ({}) has {}; leave out the model, "
-                    "or such samples (benchmark.filters)",
+                    "or such samples (as by benchmark.categories)",
                     section.name,
                     pluralize(most, "source"),
                     sample.index,

@@ -461,7 +461,7 @@ class Matrix:
         """Returns the current judgement: from all replies so far, from the edit's failure, or still pending."""
         judgement = self._settled[number]
         if judgement is None:
-            judgement = self._judge(number)
+            judgement = self._make_judgement(number)
             if judgement.status is not PENDING:
                 self._settled[number] = judgement
         return judgement
@@ -472,11 +472,11 @@ class Matrix:
             return False
         subject, judge, _ = self.cells.judgement_parts(judgement)
         if isinstance(self.judges[judge].protocol, DerivedScores):
-            return self._judge(judgement).status is PENDING
+            return self._make_judgement(judgement).status is PENDING
         absent = self._absent(subject, self.cells.cells_of(judgement))
         return absent is not None and absent[0] is PENDING
 
-    def _judge(self, number: int) -> Judgement:
+    def _make_judgement(self, number: int) -> Judgement:
         about, judge_number, repeat = self.cells.judgement_parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(about)
         edit_model, other = self.names_of(about)

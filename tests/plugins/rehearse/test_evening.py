@@ -17,7 +17,7 @@ import yaml
 
 from command_lines import Command, caller
 from documented_blocks import DOCS, blocks
-from edit_eval.execution.machine import environments
+from edit_eval.plugins.lookup import environments
 from edit_eval.run import Run
 from fake_nvml import gpu, install
 from small_benchmark import write_benchmark
