@@ -42,7 +42,7 @@ class SleepingJudge(Qwen3VL):
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads only the processor."""
         from edit_eval.plugins.local_judges.in_worker.judge_table import family_of_type
-        from edit_eval.plugins.local_judges.in_worker.transformers import judge_processor, keep_levels
+        from edit_eval.plugins.local_judges.in_worker.processing import judge_processor, keep_levels
         from edit_eval.pretrained import folders
 
         assert isinstance(self.parameters, SleepingJudge.Parameters)

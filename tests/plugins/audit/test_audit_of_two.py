@@ -14,7 +14,8 @@ from PIL import Image
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.pictures import open_picture
-from edit_eval.plugins.audit.findings import Findings, PairTrial, findings_of_two
+from edit_eval.plugins.audit.findings import Findings, findings_of_two
+from edit_eval.plugins.audit.pair_trial import PairTrial
 from edit_eval.plugins.scenes.in_worker.judge import assess, score
 from edit_eval.plugins.scenes.in_worker.ladder import Ladder
 from edit_eval.plugins.scenes.in_worker.language import read

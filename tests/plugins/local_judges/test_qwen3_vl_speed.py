@@ -40,7 +40,7 @@ class TestSpeed:
         import torch
 
         from edit_eval.plugins.local_judges.in_worker.judge_table import family_of_type
-        from edit_eval.plugins.local_judges.in_worker.transformers import patches
+        from edit_eval.plugins.local_judges.in_worker.processing import patches
         from edit_eval.pretrained.processors import load_processor
 
         folder = tiny_models / name

@@ -150,7 +150,7 @@ def by_hand(judge: TransformersJudge, asked: JudgeRequest, label: str, *, whole:
         length = inputs["input_ids"].shape[1]
         with torch.inference_mode():
             if judge._numbers is not None:
-                from edit_eval.plugins.local_judges.in_worker.transformers import patches
+                from edit_eval.plugins.local_judges.in_worker.processing import patches
 
                 inputs["pixel_values"] = patches(inputs, judge._processor.image_processor, judge._numbers)
             for name, filling in (("input_ids", tokens), ("attention_mask", (1,)), ("mm_token_type_ids", (0,))):

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from edit_eval.benchmarks.contract import AUDIT
-from edit_eval.plugins.audit.findings import Findings, PairTrial
+from edit_eval.plugins.audit.findings import Findings
 from edit_eval.plugins.audit.measure import DOSE, Trial, average
 from edit_eval.plugins.audit.order import axes
+from edit_eval.plugins.audit.pair_trial import PairTrial
 from edit_eval.plugins.audit.passports import Passport
 from edit_eval.plugins.audit.sheet import (
     AXES,
